@@ -1,0 +1,46 @@
+# Yardmaster: `make demo` shows what it does, `make test` shows that it works.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-nightly check format bench clean
+
+help:  ## List the commands
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(VENV)/.installed  ## Create the virtual environment and install Yardmaster into it
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Yardmaster needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Yardmaster into $(VENV) (once) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: setup  ## Compare schedulers on a built-in workload; print the table, write demo/report.html
+	@$(BIN)/yardmaster demo
+
+test: setup  ## Run the tests
+	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+test-nightly: setup  ## Run the property tests with thousands of examples
+	@YARDMASTER_HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -q tests/properties
+
+check: setup  ## Lint, types and import layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+format: setup  ## Format the code
+	@$(BIN)/ruff check --fix-only -q .
+	@$(BIN)/ruff format .
+
+bench: setup  ## Measure replay speed against plain Python and SimPy, side by side
+	@$(BIN)/yardmaster bench
+
+clean:  ## Remove what the commands above made, except the virtual environment
+	rm -rf demo runs build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,281 @@
+"""Conservative backfilling: every waiting job has a promised start, and nobody may break it.
+
+The *profile* says how many GPUs each node will have free from each future moment on, counting
+running jobs until their expected ends and waiting jobs from their promised starts. A newcomer at
+the end of the order is promised the earliest start that fits into the profile; its nodes are chosen
+then and there. Promises are made anew, in order, when one of these is true:
+
+- a running job ended at another moment than expected, or has outlived its expected end (it is then
+  planned to end one second from now);
+- a newcomer stands before a job that already has a promise;
+- the order's keys change while jobs wait.
+"""
+
+from __future__ import annotations
+
+from yardmaster.engine.compilation import kernel
+from yardmaster.engine.core.heap import begin_walk, walk_on
+from yardmaster.engine.core.nodes import add_held, fits_within, plan_on_available
+from yardmaster.engine.core.queue import key_now
+from yardmaster.engine.core.running import start
+from yardmaster.engine.state import (
+    AVAILABLE,
+    EXPECTED,
+    EXPECTED_END,
+    EXPECTED_HEAP,
+    FRONTIER,
+    JOB_SHAPE,
+    KEY,
+    NODE_FREE,
+    NODES,
+    NOTHING,
+    NOW,
+    ORDER,
+    PASSES,
+    PLACEMENT,
+    PLAN,
+    PLAN_GPUS,
+    PLAN_NODE,
+    PROFILE,
+    PROFILE_FREE,
+    PROFILE_ROOM,
+    PROFILE_TIME,
+    PROMISE,
+    PROMISE_AT,
+    PROMISE_GPUS,
+    PROMISE_LENGTH,
+    PROMISE_NODE,
+    PROMISE_ROOM,
+    PROMISES,
+    QUEUE,
+    QUEUE_AT,
+    QUEUED,
+    REPLAN,
+    RUNNING,
+    Array,
+    OrderKind,
+    Status,
+)
+
+NO_PROMISE = -1.0
+OVERDUE_S = 1.0
+"""How long a job that has outlived its expected end is planned to run on, seconds."""
+
+
+@kernel
+def conservative_pass(ints: Array, reals: Array) -> int:
+    """Promise every waiting job a start and start those whose moment has come."""
+    if ints[QUEUED] == 0:
+        return Status.PASS_DUE
+    _sort_queue(ints, reals)
+    if _must_replan(ints, reals):
+        ints[REPLAN] = 1
+        if not _lay_out_running(ints, reals):
+            return _needs_room(ints, reals)
+        for place in range(ints[QUEUED]):
+            reals[ints[PROMISE] + ints[ints[QUEUE] + place]] = NO_PROMISE
+    else:
+        _forget_the_past(ints, reals)
+    for place in range(ints[QUEUED]):
+        job = ints[ints[QUEUE] + place]
+        if reals[ints[PROMISE] + job] == NO_PROMISE and not _promise(ints, reals, job):
+            return _needs_room(ints, reals)
+    ints[REPLAN] = 0
+    _start_promised(ints, reals)
+    return Status.PASS_DUE
+
+
+@kernel
+def _needs_room(ints: Array, reals: Array) -> int:
+    ints[PASSES] -= 1  # the same pass is tried again with larger arrays
+    return Status.NEEDS_ROOM
+
+
+@kernel
+def _sort_queue(ints: Array, reals: Array) -> None:
+    """Sort the waiting jobs by key, then row. Insertion: between two passes little changes."""
+    for place in range(ints[QUEUED]):
+        job = ints[ints[QUEUE] + place]
+        value = key_now(ints, reals, job)
+        reals[ints[KEY] + job] = value
+        spot = place
+        while spot > 0:
+            other = ints[ints[QUEUE] + spot - 1]
+            if reals[ints[KEY] + other] < value or (
+                reals[ints[KEY] + other] == value and other < job
+            ):
+                break
+            ints[ints[QUEUE] + spot] = other
+            ints[ints[QUEUE_AT] + other] = spot
+            spot -= 1
+        ints[ints[QUEUE] + spot] = job
+        ints[ints[QUEUE_AT] + job] = spot
+
+
+@kernel
+def _must_replan(ints: Array, reals: Array) -> bool:
+    order = ints[ORDER]
+    if ints[REPLAN] == 1 or order == OrderKind.AGEING or order == OrderKind.SHUFFLED:
+        return True
+    if (
+        ints[RUNNING] > 0
+        and reals[ints[EXPECTED_END] + ints[ints[EXPECTED_HEAP] + 0]] <= reals[NOW]
+    ):
+        return True
+    seen_newcomer = False
+    for place in range(ints[QUEUED]):
+        if reals[ints[PROMISE] + ints[ints[QUEUE] + place]] == NO_PROMISE:
+            seen_newcomer = True
+        elif seen_newcomer:
+            return True
+    return False
+
+
+@kernel
+def _lay_out_running(ints: Array, reals: Array) -> bool:
+    """Start a fresh profile from the running jobs alone; False if it does not fit."""
+    nodes = ints[NODES]
+    now = reals[NOW]
+    ints[PROMISES] = 0
+    ints[PROFILE] = 1
+    reals[ints[PROFILE_TIME] + 0] = now
+    for node in range(nodes):
+        ints[ints[PROFILE_FREE] + node] = ints[ints[NODE_FREE] + node]
+        ints[ints[AVAILABLE] + node] = ints[ints[NODE_FREE] + node]
+    size = ints[RUNNING]
+    waiting = begin_walk(ints, size)
+    # Overdue jobs come first in the walk but end OVERDUE_S from now, perhaps after others.
+    while waiting > 0:
+        job = ints[ints[EXPECTED_HEAP] + ints[ints[FRONTIER]]]
+        moment = reals[ints[EXPECTED_END] + job]
+        waiting = walk_on(ints, reals, waiting, ints[EXPECTED_HEAP], ints[EXPECTED_END], size)
+        if moment <= now:
+            moment = now + OVERDUE_S
+        step = _step_at(ints, reals, moment)
+        if step < 0:
+            return False
+        for node in range(nodes):
+            ints[ints[AVAILABLE] + node] = 0
+        add_held(ints, job, ints[AVAILABLE], NOTHING)
+        for later in range(step, ints[PROFILE]):
+            for node in range(nodes):
+                ints[ints[PROFILE_FREE] + later * nodes + node] += ints[ints[AVAILABLE] + node]
+    return True
+
+
+@kernel
+def _step_at(ints: Array, reals: Array, moment: float) -> int:
+    """Return the profile's step that begins at `moment`, inserting it; −1 if there is no room."""
+    nodes = ints[NODES]
+    size = ints[PROFILE]
+    step = size
+    while step > 0 and reals[ints[PROFILE_TIME] + step - 1] >= moment:
+        step -= 1
+    if step < size and reals[ints[PROFILE_TIME] + step] == moment:
+        return step
+    if size == ints[PROFILE_ROOM]:
+        return -1
+    for later in range(size, step, -1):
+        reals[ints[PROFILE_TIME] + later] = reals[ints[PROFILE_TIME] + later - 1]
+        for node in range(nodes):
+            ints[ints[PROFILE_FREE] + later * nodes + node] = ints[
+                ints[PROFILE_FREE] + (later - 1) * nodes + node
+            ]
+    reals[ints[PROFILE_TIME] + step] = moment
+    for node in range(nodes):
+        ints[ints[PROFILE_FREE] + step * nodes + node] = ints[
+            ints[PROFILE_FREE] + (step - 1) * nodes + node
+        ]
+    ints[PROFILE] = size + 1
+    return step
+
+
+@kernel
+def _forget_the_past(ints: Array, reals: Array) -> None:
+    """Drop the steps of the profile that end by now; the first one begins now."""
+    nodes = ints[NODES]
+    size = ints[PROFILE]
+    gone = 0
+    while gone + 1 < size and reals[ints[PROFILE_TIME] + gone + 1] <= reals[NOW]:
+        gone += 1
+    if gone > 0:
+        for step in range(size - gone):
+            reals[ints[PROFILE_TIME] + step] = reals[ints[PROFILE_TIME] + step + gone]
+            for node in range(nodes):
+                ints[ints[PROFILE_FREE] + step * nodes + node] = ints[
+                    ints[PROFILE_FREE] + (step + gone) * nodes + node
+                ]
+        ints[PROFILE] = size - gone
+    reals[ints[PROFILE_TIME] + 0] = reals[NOW]
+
+
+@kernel
+def _promise(ints: Array, reals: Array, job: int) -> bool:
+    """Promise the job its earliest start and enter it into the profile; False without room."""
+    step = 0
+    while not _window_fits(ints, reals, job, step):
+        step += 1  # the last step, when all has ended, always fits
+    begin = reals[ints[PROFILE_TIME] + step]
+    plan_on_available(ints, job, ints[PLACEMENT])
+    length = ints[PLAN]
+    at = ints[PROMISES]
+    if at + length > ints[PROMISE_ROOM]:
+        return False
+    after = _step_at(ints, reals, begin + reals[ints[EXPECTED] + job])
+    if after < 0:
+        return False
+    reals[ints[PROMISE] + job] = begin
+    ints[ints[PROMISE_AT] + job] = at
+    ints[ints[PROMISE_LENGTH] + job] = length
+    for index in range(length):
+        node = ints[ints[PLAN_NODE] + index]
+        ints[ints[PROMISE_NODE] + at + index] = node
+        ints[ints[PROMISE_GPUS] + at + index] = ints[ints[PLAN_GPUS] + index]
+        for later in range(step, after):
+            ints[ints[PROFILE_FREE] + later * ints[NODES] + node] -= ints[ints[PLAN_GPUS] + index]
+    ints[PROMISES] = at + length
+    return True
+
+
+@kernel
+def _window_fits(ints: Array, reals: Array, job: int, step: int) -> bool:
+    """Whether the job fits from this step on for as long as it is expected to run.
+
+    Leaves in `available` what each node has free throughout.
+    """
+    nodes = ints[NODES]
+    until = reals[ints[PROFILE_TIME] + step] + reals[ints[EXPECTED] + job]
+    for node in range(nodes):
+        ints[ints[AVAILABLE] + node] = ints[ints[PROFILE_FREE] + step * nodes + node]
+    later = step + 1
+    while fits_within(ints, ints[ints[JOB_SHAPE] + job], ints[AVAILABLE]):
+        if later >= ints[PROFILE] or reals[ints[PROFILE_TIME] + later] >= until:
+            return True
+        for node in range(nodes):
+            ints[ints[AVAILABLE] + node] = min(
+                ints[ints[AVAILABLE] + node], ints[ints[PROFILE_FREE] + later * nodes + node]
+            )
+        later += 1
+    return False
+
+
+@kernel
+def _start_promised(ints: Array, reals: Array) -> None:
+    """Start, in order, every job whose promised moment has come, on its promised nodes."""
+    due = 0
+    for place in range(ints[QUEUED]):
+        job = ints[ints[QUEUE] + place]
+        if reals[ints[PROMISE] + job] <= reals[NOW]:
+            ints[ints[FRONTIER] + due] = job
+            due += 1
+    for index in range(due):
+        job = ints[ints[FRONTIER] + index]
+        for entry in range(ints[ints[PROMISE_LENGTH] + job]):
+            ints[ints[PLAN_NODE] + entry] = ints[
+                ints[PROMISE_NODE] + ints[ints[PROMISE_AT] + job] + entry
+            ]
+            ints[ints[PLAN_GPUS] + entry] = ints[
+                ints[PROMISE_GPUS] + ints[ints[PROMISE_AT] + job] + entry
+            ]
+        ints[PLAN] = ints[ints[PROMISE_LENGTH] + job]
+        start(ints, reals, job)

@@ -1,0 +1,100 @@
+"""How time passes: completions, then arrivals, then one scheduling pass, instant after instant."""
+
+from __future__ import annotations
+
+import math
+
+from yardmaster.engine.compilation import entry_point, hot_kernel, kernel
+from yardmaster.engine.core.passes import schedule
+from yardmaster.engine.core.queue import enqueue
+from yardmaster.engine.core.running import finish
+from yardmaster.engine.state import (
+    END,
+    HEAP,
+    JOB_SHAPE,
+    JOBS,
+    NEXT_ARRIVAL,
+    NOW,
+    ONE_ARRIVAL,
+    QUEUED,
+    RUNNING,
+    SUBMIT,
+    Array,
+    Status,
+)
+
+
+@hot_kernel
+def next_instant(ints: Array, reals: Array) -> float:
+    """Return the second of the next arrival or completion; infinity if nothing is left."""
+    moment = math.inf
+    if ints[NEXT_ARRIVAL] < ints[JOBS]:
+        moment = reals[ints[SUBMIT] + ints[NEXT_ARRIVAL]]
+    if ints[RUNNING] > 0:
+        moment = min(moment, reals[ints[END] + ints[ints[HEAP] + 0]])
+    return moment
+
+
+@kernel
+def advance(ints: Array, reals: Array, now: float) -> None:
+    """Go to the next instant and handle its completions and arrivals."""
+    reals[NOW] = now
+    if ints[ONE_ARRIVAL] == 1:
+        _advance_one_arrival(ints, reals, now)
+        return
+    while ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] == now:
+        finish(ints, reals, ints[ints[HEAP] + 0])
+    while _arrives(ints, reals, now):
+        _admit(ints, reals)
+
+
+@hot_kernel
+def _arrives(ints: Array, reals: Array, now: float) -> bool:
+    index = ints[NEXT_ARRIVAL]
+    return index < ints[JOBS] and reals[ints[SUBMIT] + index] == now
+
+
+@hot_kernel
+def _admit(ints: Array, reals: Array) -> None:
+    """Let the next job in submission order enter the queue, unless it can never be placed."""
+    job = ints[NEXT_ARRIVAL]
+    ints[NEXT_ARRIVAL] = job + 1
+    if ints[ints[JOB_SHAPE] + job] >= 0:
+        enqueue(ints, reals, job)
+
+
+@kernel
+def _advance_one_arrival(ints: Array, reals: Array, now: float) -> None:
+    """Arrivals before completions, and only one of them when nobody was waiting.
+
+    This is how RLScheduler and its descendants move time; it exists to reproduce their tables.
+    """
+    was_empty = ints[QUEUED] == 0
+    while _arrives(ints, reals, now):
+        _admit(ints, reals)
+        if was_empty and ints[QUEUED] > 0:
+            return
+    while ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] == now:
+        finish(ints, reals, ints[ints[HEAP] + 0])
+
+
+@entry_point
+def replay(ints: Array, reals: Array, until: float) -> int:
+    """Run until nothing is left, `until` would be passed, or an array is full."""
+    while True:
+        now = next_instant(ints, reals)
+        if now > until or now == math.inf:
+            return Status.DONE
+        advance(ints, reals, now)
+        if schedule(ints, reals) == Status.NEEDS_ROOM:
+            return Status.NEEDS_ROOM
+
+
+@entry_point
+def step_to_pass(ints: Array, reals: Array, until: float) -> int:
+    """Handle one instant's events and stop before its pass, so that the caller can set keys."""
+    now = next_instant(ints, reals)
+    if now > until or now == math.inf:
+        return Status.DONE
+    advance(ints, reals, now)
+    return Status.PASS_DUE

@@ -1,0 +1,216 @@
+"""The waiting jobs, and which of them comes next.
+
+Two forms, chosen by the caller once per simulation:
+
+- *trees*, for orders whose keys never change: every shape has a tree over its jobs by rank, whose
+  floors hold the least expected run time of each eight entries of the floor below. Entering,
+  leaving, and "the first job in order that runs at most t seconds" all cost the logarithm of the
+  number of jobs.
+- *a list*, for orders whose keys change while jobs wait: scanned once per job started.
+
+Both answer `next_job`, limited per shape by `shape_limit`: −1 keeps the whole shape out, infinity
+lets every job of it in, anything between lets in jobs expected to run no longer than that.
+"""
+
+from __future__ import annotations
+
+import math
+
+from yardmaster.engine.compilation import hot_kernel, kernel
+from yardmaster.engine.core.bits import dice
+from yardmaster.engine.state import (
+    CLIP_HIGH,
+    CLIP_LOW,
+    EXPECTED,
+    GROUP,
+    GROUPS,
+    HISTORY_JOBS,
+    HISTORY_S,
+    JOB_SHAPE,
+    KEEPS_LIST,
+    NOTHING,
+    NOW,
+    OFFSET,
+    ORDER,
+    PASSES,
+    QUEUE,
+    QUEUE_AT,
+    QUEUED,
+    RANK,
+    RATE,
+    SEED,
+    SHAPE_DEPTH,
+    SHAPE_FIRST_SLOT,
+    SHAPE_FLOORS,
+    SHAPE_GPUS,
+    SHAPE_HEAD,
+    SHAPE_LIMIT,
+    SHAPE_QUEUED,
+    SHAPES,
+    SINCE,
+    SLOT,
+    SLOT_JOB,
+    Array,
+    OrderKind,
+)
+
+MOST_FLOORS = 9
+"""Floors of the highest tree: eight to the ninth is more jobs than memory holds."""
+
+BEHIND_ALL = 1 << 60
+"""A rank behind every job's."""
+
+
+@hot_kernel
+def enqueue(ints: Array, reals: Array, job: int) -> None:
+    """Let a job wait."""
+    shape = ints[ints[JOB_SHAPE] + job]
+    ints[ints[SHAPE_QUEUED] + shape] += 1
+    if ints[KEEPS_LIST] == 1:
+        if ints[ORDER] == OrderKind.HISTORY:
+            reals[ints[OFFSET] + job] = ints[ints[SHAPE_GPUS] + shape] * _usual_run_time(
+                ints, reals, ints[ints[GROUP] + job]
+            )
+        ints[ints[QUEUE] + ints[QUEUED]] = job
+        ints[ints[QUEUE_AT] + job] = ints[QUEUED]
+    else:
+        _enter_tree(ints, reals, shape, ints[ints[SLOT] + job], reals[ints[EXPECTED] + job])
+        head = ints[ints[SHAPE_HEAD] + shape]
+        if head == NOTHING or ints[ints[RANK] + job] < ints[ints[RANK] + head]:
+            ints[ints[SHAPE_HEAD] + shape] = job
+    ints[QUEUED] += 1
+
+
+@hot_kernel
+def dequeue(ints: Array, reals: Array, job: int) -> None:
+    """Let a waiting job go."""
+    shape = ints[ints[JOB_SHAPE] + job]
+    ints[ints[SHAPE_QUEUED] + shape] -= 1
+    ints[QUEUED] -= 1
+    if ints[KEEPS_LIST] == 1:
+        place = ints[ints[QUEUE_AT] + job]
+        last = ints[ints[QUEUE] + ints[QUEUED]]
+        ints[ints[QUEUE] + place] = last
+        ints[ints[QUEUE_AT] + last] = place
+        ints[ints[QUEUE_AT] + job] = NOTHING
+        return
+    _leave_tree(ints, reals, shape, ints[ints[SLOT] + job])
+    if ints[ints[SHAPE_HEAD] + shape] == job:
+        ints[ints[SHAPE_HEAD] + shape] = _first_within(ints, reals, shape, math.inf)
+
+
+@hot_kernel
+def next_job(ints: Array, reals: Array) -> int:
+    """Return the first waiting job in order that `shape_limit` lets through, or NOTHING."""
+    if ints[KEEPS_LIST] == 1:
+        return _next_in_list(ints, reals)
+    best = NOTHING
+    best_rank = BEHIND_ALL
+    head, limits = ints[SHAPE_HEAD], ints[SHAPE_LIMIT]
+    for shape in range(ints[SHAPES]):
+        limit = reals[limits + shape]
+        job = ints[head + shape]
+        # The head is the lowest rank of the shape: if it cannot win, no job of the shape can.
+        if job == NOTHING or limit < 0.0 or ints[ints[RANK] + job] >= best_rank:
+            continue
+        if reals[ints[EXPECTED] + job] > limit:
+            job = _first_within(ints, reals, shape, limit)
+        if job != NOTHING and ints[ints[RANK] + job] < best_rank:
+            best = job
+            best_rank = ints[ints[RANK] + job]
+    return best
+
+
+@kernel
+def _next_in_list(ints: Array, reals: Array) -> int:
+    best = NOTHING
+    best_key = math.inf
+    for place in range(ints[QUEUED]):
+        job = ints[ints[QUEUE] + place]
+        if reals[ints[EXPECTED] + job] <= reals[ints[SHAPE_LIMIT] + ints[ints[JOB_SHAPE] + job]]:
+            key = key_now(ints, reals, job)
+            if best == NOTHING or key < best_key or (key == best_key and job < best):
+                best = job
+                best_key = key
+    return best
+
+
+@kernel
+def key_now(ints: Array, reals: Array, job: int) -> float:
+    """Return the key of a job in a list queue at this moment; lowest goes first."""
+    order = ints[ORDER]
+    if order == OrderKind.AGEING:
+        age = min(max(reals[NOW] - reals[ints[SINCE] + job], reals[CLIP_LOW]), reals[CLIP_HIGH])
+        return reals[ints[OFFSET] + job] + reals[ints[RATE] + job] * age
+    if order == OrderKind.SHUFFLED:
+        return float(dice(ints[SEED], ints[PASSES], job))
+    return reals[ints[OFFSET] + job]
+
+
+@hot_kernel
+def remember_run_time(ints: Array, reals: Array, job: int, run_time: float) -> None:
+    """Add a finished job to the history that `HISTORY` orders consult."""
+    if ints[ORDER] == OrderKind.HISTORY:
+        group = ints[ints[GROUP] + job]
+        everyone = ints[GROUPS]
+        reals[ints[HISTORY_S] + group] += run_time
+        ints[ints[HISTORY_JOBS] + group] += 1
+        reals[ints[HISTORY_S] + everyone] += run_time
+        ints[ints[HISTORY_JOBS] + everyone] += 1
+
+
+@kernel
+def _usual_run_time(ints: Array, reals: Array, group: int) -> float:
+    """Return the mean run time of the group's finished jobs, else of all, else 0."""
+    everyone = ints[GROUPS]
+    source = group if ints[ints[HISTORY_JOBS] + group] > 0 else everyone
+    return reals[ints[HISTORY_S] + source] / max(ints[ints[HISTORY_JOBS] + source], 1)
+
+
+@hot_kernel
+def _enter_tree(ints: Array, reals: Array, shape: int, slot: int, value: float) -> None:
+    """Fill an empty leaf and lower the minima above it."""
+    floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
+    for floor in range(ints[ints[SHAPE_DEPTH] + shape]):
+        place = ints[floors + floor] + slot
+        if reals[place] <= value:
+            break
+        reals[place] = value
+        slot >>= 3
+
+
+@hot_kernel
+def _leave_tree(ints: Array, reals: Array, shape: int, slot: int) -> None:
+    """Empty a leaf and raise the minima above it that were its own."""
+    floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
+    value = reals[ints[floors] + slot]
+    least = math.inf
+    for floor in range(ints[ints[SHAPE_DEPTH] + shape]):
+        place = ints[floors + floor] + slot
+        if floor > 0 and reals[place] < value:
+            break  # another job below is shorter: nothing above changes either
+        reals[place] = least
+        first = ints[floors + floor] + ((slot >> 3) << 3)
+        for entry in range(first, first + 8):
+            if reals[entry] < least:
+                least = reals[entry]
+        slot >>= 3
+
+
+@hot_kernel
+def _first_within(ints: Array, reals: Array, shape: int, limit: float) -> int:
+    """Return the shape's first waiting job in order expected to run at most `limit` seconds."""
+    floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
+    # Empty leaves are infinite, so "any job" means "anything finite".
+    bound = min(limit, 1e300)
+    slot = 0
+    for floor in range(ints[ints[SHAPE_DEPTH] + shape] - 1, -1, -1):
+        place = ints[floors + floor] + slot
+        end = slot + 8
+        while slot < end and reals[place] > bound:
+            slot += 1
+            place += 1
+        if slot == end:
+            return NOTHING  # only on the top floor: a minimum within bounds has a child within
+        slot <<= 3
+    return ints[ints[SLOT_JOB] + ints[ints[SHAPE_FIRST_SLOT] + shape] + (slot >> 3)]

@@ -1,0 +1,1 @@
+"""What happened: numbers computed from a schedule, and from nothing else."""

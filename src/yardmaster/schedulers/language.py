@@ -1,0 +1,175 @@
+"""Schedulers by name: `order+discipline@placement~run times`.
+
+`sjf+easy@pack` is the order `sjf` under the discipline `easy`, placed by `pack`. All but the order
+may be left out. `~estimate` makes everything in the scheduler that reads run times (the order, the
+reservations of `easy` and `conservative`) read the jobs' estimates instead of their true durations.
+
+An order may also be a user's own: `module:name` or `path/to/file.py:name`, where the name is a
+function registered with `@order`, or any function of one or two arguments.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+from yardmaster.engine.state import Discipline, Placement
+from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.names import Registry, did_you_mean, unknown
+from yardmaster.schedulers.orders import ORDERS, Order
+from yardmaster.schedulers.views import Information, RunTimes
+
+DISCIPLINES: Registry[str] = Registry("discipline")
+for _name, _meaning in (
+    ("strict", "nobody starts before the first in order"),
+    ("skip", "jobs that do not fit are passed over"),
+    ("commit", "the first in order is chosen once, and blocks until it fits"),
+    ("easy", "others may start if they cannot delay the first (shadow time and extra GPUs)"),
+    ("conservative", "others may start if they cannot delay anybody"),
+):
+    DISCIPLINES.add(_name, _meaning)
+
+PLACEMENTS: Registry[str] = Registry("placement")
+for _name, _meaning in (
+    ("pack", "the node with the fewest free GPUs that holds the job"),
+    ("first", "the first node that holds the job"),
+    ("spread", "the node with the most free GPUs"),
+    ("random", "any node that holds the job"),
+):
+    PLACEMENTS.add(_name, _meaning)
+
+READS_RUN_TIMES = frozenset({Discipline.EASY, Discipline.CONSERVATIVE})
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """An order, a discipline, a placement, and where run times come from."""
+
+    order: Order
+    discipline: Discipline
+    placement: Placement
+    run_times: RunTimes = RunTimes.TRUE
+
+    @property
+    def reads_run_times(self) -> bool:
+        """Whether any part of the scheduler reads run times of waiting or running jobs."""
+        return self.order.reads_run_time or self.discipline in READS_RUN_TIMES
+
+    @property
+    def information(self) -> Information:
+        """What the scheduler knows of run times before jobs have run."""
+        if not self.reads_run_times:
+            return Information.BLIND
+        if self.run_times is RunTimes.TRUE:
+            return Information.CLAIRVOYANT
+        return Information.ESTIMATE_BASED
+
+    def __str__(self) -> str:
+        name = f"{self.order.name}+{self.discipline.name.lower()}"
+        if self.placement is not Placement.PACK:
+            name += f"@{self.placement.name.lower()}"
+        return name + ("~estimate" if self.run_times is RunTimes.ESTIMATE else "")
+
+
+def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
+    """Turn a name in the scheduler language into a scheduler.
+
+    Raises:
+        UnknownNameError: if a part is unknown, with the nearest known names.
+        YardmasterError: if the text is not of the form order+discipline@placement~run times.
+    """
+    if isinstance(text, Scheduler):
+        return text
+    if isinstance(text, Order):
+        return Scheduler(text, Discipline[text.discipline.upper()], Placement.PACK)
+    rest, _, run_times = text.strip().partition("~")
+    rest, _, placement = rest.partition("@")
+    order_name, _, discipline = rest.partition("+")
+    if not order_name or "+" in discipline:
+        raise YardmasterError(
+            f"Cannot read scheduler {text!r}: write ORDER+DISCIPLINE@PLACEMENT, such as"
+            " 'sjf+easy@pack'."
+        )
+    order = find_order(order_name)
+    return Scheduler(
+        order=order,
+        discipline=Discipline[_known(DISCIPLINES, discipline or order.discipline).upper()],
+        placement=Placement[_known(PLACEMENTS, placement or "pack").upper()],
+        run_times=_run_times(run_times),
+    )
+
+
+def _known(registry: Registry[str], name: str) -> str:
+    registry[name]  # raises with suggestions
+    return name
+
+
+def _run_times(name: str) -> RunTimes:
+    known = [choice.value for choice in RunTimes]
+    if name and name not in known:
+        raise unknown("source of run times", name, known)
+    return RunTimes(name or RunTimes.TRUE)
+
+
+def find_order(name: str) -> Order:
+    """Return a registered order, or load a user's own from `module:name` or `file.py:name`."""
+    if ":" not in name:
+        return ORDERS[name]
+    place, _, attribute = name.rpartition(":")
+    module = _load(place, name)
+    for known in ORDERS.values():
+        if known.name == attribute or known.function is getattr(module, attribute, None):
+            if known.function.__module__ == module.__name__:
+                # Keep the full name: results must say where the order came from.
+                return replace(known, name=name)
+    if not hasattr(module, attribute):
+        hint = did_you_mean(attribute, vars(module))
+        raise UnknownNameError(f"{place} has no order {attribute!r}.{hint}")
+    found = getattr(module, attribute)
+    if isinstance(found, Order):
+        return replace(found, name=name)
+    if not callable(found):
+        raise UnknownNameError(f"{name} is not an order: it is a {type(found).__name__}.")
+    function = found() if isinstance(found, type) else found
+    reads_run_time = bool(getattr(function, "reads_run_time", False))
+    formula = (getattr(found, "__doc__", None) or "").strip().splitlines()
+    return Order(name, function, reads_run_time, formula[0] if formula else "")
+
+
+def _load(place: str, name: str) -> ModuleType:
+    """Import a module by dotted name or from a file, turning failures into clear errors."""
+    try:
+        if place.endswith(".py"):
+            return _load_file(Path(place))
+        if str(Path.cwd()) not in sys.path:
+            sys.path.insert(0, str(Path.cwd()))
+        return importlib.import_module(place)
+    except FileNotFoundError:
+        raise UnknownNameError(f"Order {name!r}: there is no file {place}.") from None
+    except ModuleNotFoundError as error:
+        if error.name is not None and place.split(".")[0] == error.name.split(".")[0]:
+            raise UnknownNameError(f"Order {name!r}: there is no module {place!r}.") from None
+        raise YardmasterError(f"Order {name!r}: cannot import {place}: {error}") from error
+    except Exception as error:
+        raise YardmasterError(
+            f"Order {name!r}: cannot import {place}: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    module_name = f"yardmaster_user_{path.stem}"
+    if module_name in sys.modules and sys.modules[module_name].__file__ == str(path.resolve()):
+        return sys.modules[module_name]
+    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,124 @@
+"""What an order may see of the jobs: the columns its information class entitles it to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from yardmaster.errors import EntitlementError
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.workload import FloatArray, IntArray, Labels, Workload
+
+
+class Information(StrEnum):
+    """What a scheduler knows of run times before jobs have run."""
+
+    CLAIRVOYANT = "clairvoyant"
+    """Reads the true durations: an upper bound on what is possible, not a policy to deploy."""
+    ESTIMATE_BASED = "estimate-based"
+    """Reads the estimates that came with the jobs."""
+    BLIND = "blind"
+    """Reads neither."""
+
+
+class RunTimes(StrEnum):
+    """Where a scheduler that reads run times takes them from."""
+
+    TRUE = "true"
+    ESTIMATE = "estimate"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobsView:
+    """The jobs as an order sees them: all of them, or the waiting ones, one entry each.
+
+    Run times are `run_s`, true or estimated as the scheduler was told, and only for orders that
+    declare `reads_run_time`; nothing else gives them away.
+    """
+
+    submit_s: FloatArray
+    gpus: IntArray
+    priority: FloatArray
+    """Larger is more urgent."""
+    deadline_s: FloatArray
+    """Second on the workload's clock; NaN where a job has none."""
+    user: Labels
+    tenant: Labels
+    kind: Labels
+    extra_w: FloatArray
+    """Watts the job adds while it runs, on the most frugal GPU type it may use."""
+    cluster_gpus: int
+    _run_s: FloatArray | None
+    _order: str
+
+    @property
+    def run_s(self) -> FloatArray:
+        """Run time as far as the scheduler knows it, seconds."""
+        if self._run_s is None:
+            raise EntitlementError(
+                f"The order {self._order!r} reads run_s but is declared blind;"
+                " register it with reads_run_time=True."
+            )
+        return self._run_s
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("duration_s", "estimate_s", "status"):
+            raise EntitlementError(
+                f"The order {self._order!r} may not read {name}; run times are `run_s`,"
+                " for orders registered with reads_run_time=True."
+            )
+        raise AttributeError(name)
+
+    def __len__(self) -> int:
+        return len(self.submit_s)
+
+    def take(self, rows: IntArray) -> JobsView:
+        """Return the view restricted to some rows."""
+        return JobsView(
+            submit_s=self.submit_s[rows],
+            gpus=self.gpus[rows],
+            priority=self.priority[rows],
+            deadline_s=self.deadline_s[rows],
+            user=self.user.take(rows),
+            tenant=self.tenant.take(rows),
+            kind=self.kind.take(rows),
+            extra_w=self.extra_w[rows],
+            cluster_gpus=self.cluster_gpus,
+            _run_s=None if self._run_s is None else self._run_s[rows],
+            _order=self._order,
+        )
+
+
+def view_for(
+    order: str, workload: Workload, cluster: Cluster, run_s: FloatArray | None
+) -> JobsView:
+    """Build the view of all jobs for one order; `run_s` is None for a blind one."""
+    return JobsView(
+        submit_s=workload.submit_s,
+        gpus=workload.gpus,
+        priority=workload.priority,
+        deadline_s=workload.deadline_s,
+        user=workload.user,
+        tenant=workload.tenant,
+        kind=workload.kind,
+        extra_w=_extra_watts(workload, cluster),
+        cluster_gpus=cluster.gpus,
+        _run_s=run_s,
+        _order=order,
+    )
+
+
+def _extra_watts(workload: Workload, cluster: Cluster) -> FloatArray:
+    """Watts above idle of each job's gang on the most frugal GPU type it may use."""
+    from yardmaster.model.gpus import type_key
+
+    here = {type_key(kind.name): kind.busy_w - kind.idle_w for kind in cluster.gpu_types}
+    frugal = [min(here.values())]
+    for label in workload.gpu_types.names:
+        allowed = [here[key] for key in map(type_key, label.split("|")) if key in here]
+        frugal.append(min(allowed, default=frugal[0]))
+    per_gpu = np.asarray(frugal)[workload.gpu_types.codes.astype(np.int64) + 1]
+    return np.asarray(per_gpu * workload.gpus, dtype=np.float64)

@@ -1,0 +1,54 @@
+"""Reading files that users name, with errors they can act on."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+from yardmaster.errors import InvalidWorkloadError, TraceFormatError
+from yardmaster.names import did_you_mean
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content, unpacked if it is gzipped (whatever its name says).
+
+    Raises:
+        InvalidWorkloadError: if the file is not there or cannot be read.
+        TraceFormatError: if it is a damaged gzip file.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise missing(path) from None
+    except (OSError, ValueError) as error:
+        raise InvalidWorkloadError(f"Cannot read {path}: {_reason(error)}.") from None
+    if not content.startswith(GZIP_MAGIC):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TraceFormatError(f"{path} is a damaged gzip file: {_reason(error)}.") from None
+
+
+def missing(path: Path) -> InvalidWorkloadError:
+    """Build the error for a file that is not there, naming files that are."""
+    try:
+        hint = did_you_mean(path.name, [other.name for other in path.parent.iterdir()])
+    except OSError:
+        hint = f" There is no folder {path.parent} either."
+    return InvalidWorkloadError(f"No such file: {path}.{hint}")
+
+
+def stem(path: Path) -> str:
+    """Return the file's name without folder and endings, for tables and reports."""
+    name = path.name.removesuffix(".gz")
+    return name.rpartition(".")[0] or name
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error)

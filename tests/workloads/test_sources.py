@@ -1,0 +1,138 @@
+"""One name for every source of jobs: presets and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from yardmaster.errors import InvalidWorkloadError, UnknownNameError
+from yardmaster.model.workload import Workload
+from yardmaster.workloads.sources import (
+    DEFAULT_JOBS,
+    DEFAULT_LOAD,
+    is_generated,
+    load_workload,
+    with_load,
+)
+from yardmaster.workloads.synthetic import PRESETS, generate
+from yardmaster.workloads.tables import write_table
+
+
+@pytest.fixture
+def trace(tmp_path) -> Path:
+    """Return the path of a CSV file with ten 2-GPU jobs of 100 s, one per minute."""
+    minutes = 60.0 * np.arange(10)
+    workload = Workload.of(
+        submit_s=minutes + 500, duration_s=np.full(10, 100.0), gpus=np.full(10, 2),
+        deadline_s=minutes + 900,
+    )  # fmt: skip
+    write_table(workload, tmp_path / "trace.csv")
+    return tmp_path / "trace.csv"
+
+
+def test_presets_are_generated_and_files_are_not(trace):
+    """Only names of presets depend on a seed; a Path is always a file."""
+    assert all(is_generated(name) for name in PRESETS)
+    assert not is_generated(trace)
+    assert not is_generated(str(trace))
+    assert not is_generated(Path("venus-like"))
+    assert not is_generated("venus")
+
+
+def test_a_preset_is_generated_with_the_given_numbers():
+    """Jobs, seed, GPUs and load reach the generator; without them documented defaults do."""
+    ours = load_workload("lognormal", jobs=50, seed=3, gpus=16, load=0.7)
+    assert (
+        ours.fingerprint()
+        == generate("lognormal", jobs=50, seed=3, gpus=16, load=0.7).fingerprint()
+    )
+    default = load_workload("lognormal", gpus=16)
+    assert len(default) == DEFAULT_JOBS
+    assert default.load(16) == pytest.approx(DEFAULT_LOAD, rel=1e-4)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".swf", ".SWF"])
+def test_files_are_read_by_their_ending(ending, tmp_path):
+    """Each known ending finds its reader, given as text or as a path."""
+    path = tmp_path / f"jobs{ending}"
+    if ending.lower() == ".swf":
+        path.write_text("1 5 -1 60 2" + " -1" * 13)
+    else:
+        write_table(Workload.of(submit_s=[5], duration_s=[60], gpus=[2]), path)
+    for source in (path, str(path)):
+        workload = load_workload(source, gpus=8)
+        assert (workload.submit_s[0], workload.duration_s[0], workload.gpus[0]) == (5, 60, 2)
+
+
+def test_a_file_keeps_its_own_times_by_default(trace):
+    """Without a load nothing is stretched, and the seed does not matter."""
+    first, other = (load_workload(trace, seed=seed, gpus=8) for seed in (1, 2))
+    assert first.fingerprint() == other.fingerprint()
+    assert first.submit_s[0] == 500
+
+
+def test_the_first_jobs_of_a_file_are_kept(trace):
+    """`jobs` keeps the earliest; asking for more than there are is said, not hidden."""
+    few = load_workload(trace, jobs=3, gpus=8)
+    assert few.submit_s.tolist() == [500, 560, 620]
+    assert "the first 3 of 10 jobs" in few.notes
+    all_ = load_workload(trace, jobs=99, gpus=8)
+    assert len(all_) == 10
+    assert "99 jobs were asked for, but the file has 10" in all_.notes
+
+
+def test_a_load_stretches_the_time_axis(trace):
+    """Submissions and deadlines move together, durations stay, and the notes say so."""
+    slow = load_workload(trace, gpus=8, load=0.25)
+    assert slow.load(8) == pytest.approx(0.25, rel=1e-3)
+    assert (slow.duration_s == 100).all()
+    assert slow.submit_s[0] == 500
+    assert (slow.deadline_s - slow.submit_s == 400).all()
+    assert (slow.submit_s == np.round(slow.submit_s)).all()
+    assert any("submit times were stretched" in note for note in slow.notes)
+
+
+def test_a_load_needs_a_span():
+    """Jobs that all come at once cannot be stretched to a load."""
+    workload = Workload.of(submit_s=[5, 5], duration_s=[10, 10], name="burst")
+    with pytest.raises(InvalidWorkloadError, match="burst: load cannot be set"):
+        with_load(workload, gpus=4, load=0.5)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"), [("jobs", 0), ("jobs", 1.5), ("load", -1), ("load", float("nan"))]
+)
+def test_bad_numbers_for_files_are_named(trace, argument, value):
+    """Files refuse the same nonsense as presets."""
+    with pytest.raises(InvalidWorkloadError, match=argument):
+        load_workload(trace, gpus=8, **{argument: value})
+
+
+def test_a_misspelt_preset_gets_a_suggestion():
+    """A name that is neither preset nor file lists what there is."""
+    with pytest.raises(UnknownNameError, match=r"'venuslike'\. Did you mean 'venus-like'.*Known:"):
+        load_workload("venuslike", gpus=8)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tracee.csv", r"No such file: .*tracee\.csv\. Did you mean 'trace\.csv'"),
+        ("folder/trace.csv", "There is no folder"),
+        ("trace.txt", "No such file"),
+    ],
+)
+def test_missing_files_are_named(trace, name, message):
+    """The error names the path, and a file that has nearly that name."""
+    with pytest.raises(InvalidWorkloadError, match=message):
+        load_workload(str(trace.parent / name), gpus=8)
+
+
+def test_files_of_unknown_kinds_list_the_known_endings(tmp_path):
+    """An existing file or folder with another ending is refused."""
+    (tmp_path / "jobs.txt").write_text("1 2 3")
+    for path in (tmp_path / "jobs.txt", tmp_path):
+        with pytest.raises(InvalidWorkloadError, match=r"Known endings: \.swf, \.swf\.gz, \.csv"):
+            load_workload(path, gpus=8)
