@@ -1,0 +1,78 @@
+"""Yardmaster simulates, compares, learns and runs job schedulers for GPU clusters.
+
+Everything a script needs is here; it is loaded when first used, so that importing the package
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from yardmaster.errors import YardmasterError
+    from yardmaster.experiments.compare import compare
+    from yardmaster.experiments.comparison import Comparison
+    from yardmaster.metrics.summary import summarise
+    from yardmaster.model.catalogue import load_cluster
+    from yardmaster.model.cluster import Cluster
+    from yardmaster.model.schedule import Schedule
+    from yardmaster.model.workload import Workload
+    from yardmaster.report.html import write_report
+    from yardmaster.report.text import table
+    from yardmaster.schedulers.orders import order
+    from yardmaster.schedulers.simulation import simulate
+    from yardmaster.schedulers.views import JobsView
+    from yardmaster.testing.conformance import check_order
+    from yardmaster.workloads.sources import load_workload
+    from yardmaster.workloads.synthetic import generate
+
+_HOME = {
+    "Cluster": "yardmaster.model.cluster",
+    "Comparison": "yardmaster.experiments.comparison",
+    "JobsView": "yardmaster.schedulers.views",
+    "Schedule": "yardmaster.model.schedule",
+    "Workload": "yardmaster.model.workload",
+    "YardmasterError": "yardmaster.errors",
+    "check_order": "yardmaster.testing.conformance",
+    "compare": "yardmaster.experiments.compare",
+    "generate": "yardmaster.workloads.synthetic",
+    "load_cluster": "yardmaster.model.catalogue",
+    "load_workload": "yardmaster.workloads.sources",
+    "order": "yardmaster.schedulers.orders",
+    "simulate": "yardmaster.schedulers.simulation",
+    "summarise": "yardmaster.metrics.summary",
+    "table": "yardmaster.report.text",
+    "write_report": "yardmaster.report.html",
+}
+
+__all__ = [
+    "Cluster",
+    "Comparison",
+    "JobsView",
+    "Schedule",
+    "Workload",
+    "YardmasterError",
+    "check_order",
+    "compare",
+    "generate",
+    "load_cluster",
+    "load_workload",
+    "order",
+    "simulate",
+    "summarise",
+    "table",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'yardmaster' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

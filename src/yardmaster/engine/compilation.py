@@ -95,9 +95,15 @@ def compile_core(announce: Callable[[str], None] | None = None) -> None:
 
     # No reference counting: kernels never create or keep an array, and counting would cost more
     # than the work itself.
-    options = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",
+        "_nrt": False,
+        "no_cfunc_wrapper": True,
+    }
     for function, special in _kernels.items():
-        _compiled[function] = njit(**options, **special)(function)
+        settings: dict[str, Any] = options | special
+        _compiled[function] = njit(**settings)(function)
     for module in modules:
         _replace_kernels(module)
 
@@ -121,7 +127,7 @@ def _set_cache_folder() -> None:
         folder = Path(tempfile.mkdtemp(prefix="yardmaster-cache-"))
     import numba
 
-    numba.config.CACHE_DIR = str(folder)
+    setattr(numba.config, "CACHE_DIR", str(folder))  # noqa: B010  (unknown to its type stubs)
 
 
 def _source_hash() -> str:

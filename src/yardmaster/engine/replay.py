@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from yardmaster.engine.core.bits import WORD_BITS
 from yardmaster.engine.orders import OrderKeys, Rekey
 from yardmaster.engine.requests import Shapes, shapes_of
 from yardmaster.engine.setup import Options, Simulation, lay_out
-from yardmaster.engine.state import Array, Status
+from yardmaster.engine.state import Status
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Outcome, Schedule
 from yardmaster.model.workload import FloatArray, IntArray, Workload
@@ -44,7 +44,15 @@ def replay(
     simulation = lay_out(workload, cluster, shapes, keys, options)
     _run(simulation, keys.rekey, until_s)
     engine = "compiled" if compilation.is_compiled() else "uncompiled"
-    return _schedule(simulation, workload, cluster, shapes, scheduler, until_s, engine=engine)
+    return _schedule(
+        simulation,
+        workload,
+        cluster,
+        shapes,
+        scheduler=scheduler,
+        until_s=until_s,
+        engine=engine,
+    )
 
 
 def _run(simulation: Simulation, rekey: Rekey | None, until_s: float) -> None:
@@ -68,11 +76,11 @@ def _run(simulation: Simulation, rekey: Rekey | None, until_s: float) -> None:
             simulation.make_room()
 
 
-def _arrays(simulation: Simulation) -> tuple[Array, Array]:
+def _arrays(simulation: Simulation) -> tuple[Any, Any]:
     """Give the uncompiled core memoryviews, whose items are plain Python numbers and quick."""
     if compilation.is_compiled():
         return simulation.ints, simulation.reals
-    return memoryview(simulation.ints), memoryview(simulation.reals)
+    return simulation.ints.data, simulation.reals.data
 
 
 def _set_keys(simulation: Simulation, rekey: Rekey) -> None:
@@ -89,9 +97,9 @@ def _schedule(
     workload: Workload,
     cluster: Cluster,
     shapes: Shapes,
+    *,
     scheduler: str,
     until_s: float,
-    *,
     engine: str,
 ) -> Schedule:
     segments = int(simulation.ints[at.SEGMENTS])
@@ -142,7 +150,7 @@ def _first_gpu_of_word(cluster: Cluster) -> IntArray:
     words = -(-cluster.node_gpus // WORD_BITS)
     node = np.repeat(np.arange(cluster.nodes), words)
     within = np.arange(len(node)) - (np.cumsum(words) - words)[node]
-    return cluster.node_first_gpu[node] + WORD_BITS * within
+    return np.asarray(cluster.node_first_gpu[node] + WORD_BITS * within, dtype=np.int64)
 
 
 def outcomes(

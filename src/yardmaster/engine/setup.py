@@ -228,8 +228,8 @@ def _floors(members: IntArray) -> tuple[IntArray, IntArray, int]:
     depth = np.zeros(len(members), dtype=np.int64)
     floors = np.zeros((len(members), MOST_FLOORS), dtype=np.int64)
     size = 0
-    for shape, entries in enumerate(members.tolist()):
-        floor_size = 0
+    for shape, leaves in enumerate(members.tolist()):
+        entries, floor_size = leaves, 0
         while floor_size != 8:
             floor_size = max(-(-entries // 8) * 8, 8)
             floors[shape, depth[shape]] = size

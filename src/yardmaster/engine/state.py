@@ -25,10 +25,24 @@ Room left for what comes next:
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Protocol
 
-Array = Any
-"""A one-dimensional NumPy array, or a memoryview of one when the core runs uncompiled."""
+
+class Ints(Protocol):
+    """A row of integers: a NumPy array, or a memoryview of one when the core runs uncompiled."""
+
+    def __getitem__(self, place: int, /) -> int: ...
+    def __setitem__(self, place: int, value: int, /) -> None: ...
+    def __len__(self) -> int: ...
+
+
+class Reals(Protocol):
+    """A row of floating-point numbers, likewise."""
+
+    def __getitem__(self, place: int, /) -> float: ...
+    def __setitem__(self, place: int, value: float, /) -> None: ...
+    def __len__(self) -> int: ...
+
 
 NOTHING = -1
 """No job, no node, end of a chain."""

@@ -1,0 +1,1 @@
+"""Many runs: comparisons, the run directories they leave, and benchmarks."""

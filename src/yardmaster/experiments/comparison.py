@@ -26,13 +26,24 @@ class ComparisonRow:
     metrics: dict[str, Estimate]
     """Every metric of `metrics.summary.METRICS`, over the paired units."""
     difference: Estimate
-    """Objective minus the baseline's, as a fraction of the baseline's mean; negative is better."""
+    """Objective minus the baseline's, as a fraction of the baseline's mean; which sign is better is
+    for the objective's metric to say."""
     hindsight_gap: float
     """Objective above the best scheduler of each workload, as a fraction (0 = always the best)."""
     bound_gap: float
     """Objective above a proven lower bound, as a fraction; NaN where no bound is known."""
     is_winner: bool
     """Best, and its paired interval against every other scheduler excludes zero."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation of the comparison: its summary and the fingerprint of its schedule."""
+
+    scheduler: str
+    workload: str
+    summary: dict[str, float]
+    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +61,5 @@ class Comparison:
     schedules: tuple[Schedule, ...]
     """The first workload's schedules, in the order of `rows`."""
     notes: tuple[str, ...]
+    runs: tuple[Run, ...] = ()
+    """Every simulation behind the table."""

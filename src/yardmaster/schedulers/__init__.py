@@ -1,0 +1,1 @@
+"""Who decides: orders, disciplines and placements, and the language that names them."""

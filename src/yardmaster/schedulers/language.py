@@ -122,10 +122,10 @@ def find_order(name: str) -> Order:
     place, _, attribute = name.rpartition(":")
     module = _load(place, name)
     for known in ORDERS.values():
-        if known.name == attribute or known.function is getattr(module, attribute, None):
-            if known.function.__module__ == module.__name__:
-                # Keep the full name: results must say where the order came from.
-                return replace(known, name=name)
+        is_named = known.name == attribute or known.function is getattr(module, attribute, None)
+        if is_named and known.function.__module__ == module.__name__:
+            # Keep the full name: results must say where the order came from.
+            return replace(known, name=name)
     if not hasattr(module, attribute):
         hint = did_you_mean(attribute, vars(module))
         raise UnknownNameError(f"{place} has no order {attribute!r}.{hint}")
@@ -151,7 +151,7 @@ def _load(place: str, name: str) -> ModuleType:
     except FileNotFoundError:
         raise UnknownNameError(f"Order {name!r}: there is no file {place}.") from None
     except ModuleNotFoundError as error:
-        if error.name is not None and place.split(".")[0] == error.name.split(".")[0]:
+        if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise UnknownNameError(f"Order {name!r}: there is no module {place!r}.") from None
         raise YardmasterError(f"Order {name!r}: cannot import {place}: {error}") from error
     except Exception as error:

@@ -1,0 +1,1 @@
+"""The compiled core: scalar functions over the two arrays of a simulation's state."""

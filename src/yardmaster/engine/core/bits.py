@@ -7,9 +7,7 @@ the same result as plain Python, compiled, and on a GPU.
 from __future__ import annotations
 
 from yardmaster.engine.compilation import hot_kernel, kernel
-from yardmaster.engine.state import (
-    Array,
-)
+from yardmaster.engine.state import Ints
 
 WORD_BITS = 32
 _LOW = 0xFFFFFFFF
@@ -28,7 +26,7 @@ def lowest_bit(word: int) -> int:
 
 
 @hot_kernel
-def next_bit(words: Array, first: int, length: int, start: int) -> int:
+def next_bit(words: Ints, first: int, length: int, start: int) -> int:
     """Return the lowest member ≥ `start` of the set in words[first:first + length], or −1."""
     index = start >> 5
     if index >= length:
@@ -43,7 +41,7 @@ def next_bit(words: Array, first: int, length: int, start: int) -> int:
 
 
 @kernel
-def highest_bit(words: Array, first: int, length: int) -> int:
+def highest_bit(words: Ints, first: int, length: int) -> int:
     """Return the highest member of the set in words[first:first + length], or −1."""
     index = length - 1
     while index >= 0:

@@ -52,8 +52,9 @@ from yardmaster.engine.state import (
     QUEUED,
     REPLAN,
     RUNNING,
-    Array,
+    Ints,
     OrderKind,
+    Reals,
     Status,
 )
 
@@ -63,7 +64,7 @@ OVERDUE_S = 1.0
 
 
 @kernel
-def conservative_pass(ints: Array, reals: Array) -> int:
+def conservative_pass(ints: Ints, reals: Reals) -> int:
     """Promise every waiting job a start and start those whose moment has come."""
     if ints[QUEUED] == 0:
         return Status.PASS_DUE
@@ -71,7 +72,7 @@ def conservative_pass(ints: Array, reals: Array) -> int:
     if _must_replan(ints, reals):
         ints[REPLAN] = 1
         if not _lay_out_running(ints, reals):
-            return _needs_room(ints, reals)
+            return _needs_room(ints)
         for place in range(ints[QUEUED]):
             reals[ints[PROMISE] + ints[ints[QUEUE] + place]] = NO_PROMISE
     else:
@@ -79,20 +80,20 @@ def conservative_pass(ints: Array, reals: Array) -> int:
     for place in range(ints[QUEUED]):
         job = ints[ints[QUEUE] + place]
         if reals[ints[PROMISE] + job] == NO_PROMISE and not _promise(ints, reals, job):
-            return _needs_room(ints, reals)
+            return _needs_room(ints)
     ints[REPLAN] = 0
     _start_promised(ints, reals)
     return Status.PASS_DUE
 
 
 @kernel
-def _needs_room(ints: Array, reals: Array) -> int:
+def _needs_room(ints: Ints) -> int:
     ints[PASSES] -= 1  # the same pass is tried again with larger arrays
     return Status.NEEDS_ROOM
 
 
 @kernel
-def _sort_queue(ints: Array, reals: Array) -> None:
+def _sort_queue(ints: Ints, reals: Reals) -> None:
     """Sort the waiting jobs by key, then row. Insertion: between two passes little changes."""
     for place in range(ints[QUEUED]):
         job = ints[ints[QUEUE] + place]
@@ -113,7 +114,7 @@ def _sort_queue(ints: Array, reals: Array) -> None:
 
 
 @kernel
-def _must_replan(ints: Array, reals: Array) -> bool:
+def _must_replan(ints: Ints, reals: Reals) -> bool:
     order = ints[ORDER]
     if ints[REPLAN] == 1 or order == OrderKind.AGEING or order == OrderKind.SHUFFLED:
         return True
@@ -132,7 +133,7 @@ def _must_replan(ints: Array, reals: Array) -> bool:
 
 
 @kernel
-def _lay_out_running(ints: Array, reals: Array) -> bool:
+def _lay_out_running(ints: Ints, reals: Reals) -> bool:
     """Start a fresh profile from the running jobs alone; False if it does not fit."""
     nodes = ints[NODES]
     now = reals[NOW]
@@ -164,7 +165,7 @@ def _lay_out_running(ints: Array, reals: Array) -> bool:
 
 
 @kernel
-def _step_at(ints: Array, reals: Array, moment: float) -> int:
+def _step_at(ints: Ints, reals: Reals, moment: float) -> int:
     """Return the profile's step that begins at `moment`, inserting it; −1 if there is no room."""
     nodes = ints[NODES]
     size = ints[PROFILE]
@@ -191,7 +192,7 @@ def _step_at(ints: Array, reals: Array, moment: float) -> int:
 
 
 @kernel
-def _forget_the_past(ints: Array, reals: Array) -> None:
+def _forget_the_past(ints: Ints, reals: Reals) -> None:
     """Drop the steps of the profile that end by now; the first one begins now."""
     nodes = ints[NODES]
     size = ints[PROFILE]
@@ -210,7 +211,7 @@ def _forget_the_past(ints: Array, reals: Array) -> None:
 
 
 @kernel
-def _promise(ints: Array, reals: Array, job: int) -> bool:
+def _promise(ints: Ints, reals: Reals, job: int) -> bool:
     """Promise the job its earliest start and enter it into the profile; False without room."""
     step = 0
     while not _window_fits(ints, reals, job, step):
@@ -238,7 +239,7 @@ def _promise(ints: Array, reals: Array, job: int) -> bool:
 
 
 @kernel
-def _window_fits(ints: Array, reals: Array, job: int, step: int) -> bool:
+def _window_fits(ints: Ints, reals: Reals, job: int, step: int) -> bool:
     """Whether the job fits from this step on for as long as it is expected to run.
 
     Leaves in `available` what each node has free throughout.
@@ -260,7 +261,7 @@ def _window_fits(ints: Array, reals: Array, job: int, step: int) -> bool:
 
 
 @kernel
-def _start_promised(ints: Array, reals: Array) -> None:
+def _start_promised(ints: Ints, reals: Reals) -> None:
     """Start, in order, every job whose promised moment has come, on its promised nodes."""
     due = 0
     for place in range(ints[QUEUED]):

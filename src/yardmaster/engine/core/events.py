@@ -19,13 +19,14 @@ from yardmaster.engine.state import (
     QUEUED,
     RUNNING,
     SUBMIT,
-    Array,
+    Ints,
+    Reals,
     Status,
 )
 
 
 @hot_kernel
-def next_instant(ints: Array, reals: Array) -> float:
+def next_instant(ints: Ints, reals: Reals) -> float:
     """Return the second of the next arrival or completion; infinity if nothing is left."""
     moment = math.inf
     if ints[NEXT_ARRIVAL] < ints[JOBS]:
@@ -36,7 +37,7 @@ def next_instant(ints: Array, reals: Array) -> float:
 
 
 @kernel
-def advance(ints: Array, reals: Array, now: float) -> None:
+def advance(ints: Ints, reals: Reals, now: float) -> None:
     """Go to the next instant and handle its completions and arrivals."""
     reals[NOW] = now
     if ints[ONE_ARRIVAL] == 1:
@@ -49,13 +50,13 @@ def advance(ints: Array, reals: Array, now: float) -> None:
 
 
 @hot_kernel
-def _arrives(ints: Array, reals: Array, now: float) -> bool:
+def _arrives(ints: Ints, reals: Reals, now: float) -> bool:
     index = ints[NEXT_ARRIVAL]
     return index < ints[JOBS] and reals[ints[SUBMIT] + index] == now
 
 
 @hot_kernel
-def _admit(ints: Array, reals: Array) -> None:
+def _admit(ints: Ints, reals: Reals) -> None:
     """Let the next job in submission order enter the queue, unless it can never be placed."""
     job = ints[NEXT_ARRIVAL]
     ints[NEXT_ARRIVAL] = job + 1
@@ -64,7 +65,7 @@ def _admit(ints: Array, reals: Array) -> None:
 
 
 @kernel
-def _advance_one_arrival(ints: Array, reals: Array, now: float) -> None:
+def _advance_one_arrival(ints: Ints, reals: Reals, now: float) -> None:
     """Arrivals before completions, and only one of them when nobody was waiting.
 
     This is how RLScheduler and its descendants move time; it exists to reproduce their tables.
@@ -79,7 +80,7 @@ def _advance_one_arrival(ints: Array, reals: Array, now: float) -> None:
 
 
 @entry_point
-def replay(ints: Array, reals: Array, until: float) -> int:
+def replay(ints: Ints, reals: Reals, until: float) -> int:
     """Run until nothing is left, `until` would be passed, or an array is full."""
     while True:
         now = next_instant(ints, reals)
@@ -91,7 +92,7 @@ def replay(ints: Array, reals: Array, until: float) -> int:
 
 
 @entry_point
-def step_to_pass(ints: Array, reals: Array, until: float) -> int:
+def step_to_pass(ints: Ints, reals: Reals, until: float) -> int:
     """Handle one instant's events and stop before its pass, so that the caller can set keys."""
     now = next_instant(ints, reals)
     if now > until or now == math.inf:

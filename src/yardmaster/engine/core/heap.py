@@ -10,21 +10,17 @@ holds the places whose parents have been visited; its first entry is the next pl
 from __future__ import annotations
 
 from yardmaster.engine.compilation import hot_kernel, kernel
-from yardmaster.engine.state import (
-    FRONTIER,
-    NOTHING,
-    Array,
-)
+from yardmaster.engine.state import FRONTIER, NOTHING, Ints, Reals
 
 
 @hot_kernel
-def push(ints: Array, reals: Array, heap: int, at: int, key: int, size: int, job: int) -> None:
+def push(ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, job: int) -> None:
     """Add a job to a heap of `size` members."""
     _rise(ints, reals, heap, at, key, size, job)
 
 
 @hot_kernel
-def remove(ints: Array, reals: Array, heap: int, at: int, key: int, size: int, job: int) -> None:
+def remove(ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, job: int) -> None:
     """Take a job out of a heap of `size` members."""
     place = ints[at + job]
     ints[at + job] = NOTHING
@@ -38,7 +34,7 @@ def remove(ints: Array, reals: Array, heap: int, at: int, key: int, size: int, j
 
 
 @hot_kernel
-def _rise(ints: Array, reals: Array, heap: int, at: int, key: int, place: int, job: int) -> None:
+def _rise(ints: Ints, reals: Reals, heap: int, at: int, key: int, place: int, job: int) -> None:
     """Put `job` at `place` or as far above it as its key demands."""
     value = reals[key + job]
     while place > 0:
@@ -55,7 +51,7 @@ def _rise(ints: Array, reals: Array, heap: int, at: int, key: int, place: int, j
 
 @hot_kernel
 def _sink(
-    ints: Array, reals: Array, heap: int, at: int, key: int, size: int, place: int, job: int
+    ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, place: int, job: int
 ) -> None:
     """Put `job` at `place` or as far below it as its key demands."""
     value = reals[key + job]
@@ -78,7 +74,7 @@ def _sink(
 
 
 @kernel
-def begin_walk(ints: Array, size: int) -> int:
+def begin_walk(ints: Ints, size: int) -> int:
     """Start a walk over a heap of `size` members; return how many places wait in the frontier."""
     if size == 0:
         return 0
@@ -87,7 +83,7 @@ def begin_walk(ints: Array, size: int) -> int:
 
 
 @kernel
-def walk_on(ints: Array, reals: Array, waiting: int, heap: int, key: int, size: int) -> int:
+def walk_on(ints: Ints, reals: Reals, waiting: int, heap: int, key: int, size: int) -> int:
     """Leave the place at the frontier's front, enter its children; return how many wait now."""
     frontier = ints[FRONTIER]
     place = ints[frontier]
@@ -100,7 +96,7 @@ def walk_on(ints: Array, reals: Array, waiting: int, heap: int, key: int, size: 
 
 
 @kernel
-def _rise_place(ints: Array, reals: Array, heap: int, key: int, slot: int, place: int) -> None:
+def _rise_place(ints: Ints, reals: Reals, heap: int, key: int, slot: int, place: int) -> None:
     frontier = ints[FRONTIER]
     value = reals[key + ints[heap + place]]
     while slot > 0:
@@ -113,7 +109,7 @@ def _rise_place(ints: Array, reals: Array, heap: int, key: int, slot: int, place
 
 
 @kernel
-def _sink_place(ints: Array, reals: Array, heap: int, key: int, size: int, place: int) -> None:
+def _sink_place(ints: Ints, reals: Reals, heap: int, key: int, size: int, place: int) -> None:
     frontier = ints[FRONTIER]
     value = reals[key + ints[heap + place]]
     slot = 0

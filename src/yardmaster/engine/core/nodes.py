@@ -46,13 +46,13 @@ from yardmaster.engine.state import (
     SHAPE_SINGLE,
     SHAPE_TYPES,
     TYPES,
-    Array,
+    Ints,
     Placement,
 )
 
 
 @hot_kernel
-def enlist(ints: Array, node: int) -> None:
+def enlist(ints: Ints, node: int) -> None:
     """Enter a node into the index under its current number of free GPUs."""
     level = ints[ints[NODE_TYPE] + node] * ints[LEVELS] + ints[ints[NODE_FREE] + node]
     ints[ints[LEVEL_NODES] + level * ints[NODE_WORDS] + (node >> 5)] |= 1 << (node & 31)
@@ -64,7 +64,7 @@ def enlist(ints: Array, node: int) -> None:
 
 
 @hot_kernel
-def unlist(ints: Array, node: int) -> None:
+def unlist(ints: Ints, node: int) -> None:
     """Take a node out of the index."""
     level = ints[ints[NODE_TYPE] + node] * ints[LEVELS] + ints[ints[NODE_FREE] + node]
     ints[ints[LEVEL_NODES] + level * ints[NODE_WORDS] + (node >> 5)] ^= 1 << (node & 31)
@@ -76,7 +76,7 @@ def unlist(ints: Array, node: int) -> None:
 
 
 @hot_kernel
-def fits(ints: Array, shape: int) -> bool:
+def fits(ints: Ints, shape: int) -> bool:
     """Whether a job of this shape could start on the GPUs that are free now."""
     gpus = ints[ints[SHAPE_GPUS] + shape]
     if ints[FREE_GPUS] < gpus:
@@ -101,13 +101,13 @@ def fits(ints: Array, shape: int) -> bool:
 
 
 @kernel
-def fits_within(ints: Array, shape: int, room: int) -> bool:
+def fits_within(ints: Ints, shape: int, room: int) -> bool:
     """Whether a job of this shape fits into the GPUs per node of the table at `room`."""
     return room_within(ints, shape, room) >= ints[ints[SHAPE_GPUS] + shape]
 
 
 @kernel
-def room_within(ints: Array, shape: int, room: int) -> int:
+def room_within(ints: Ints, shape: int, room: int) -> int:
     """Return how many GPUs a job of this shape could use at most of the table at `room`.
 
     For a gang that must stay within one node that is the most any allowed node has.
@@ -127,14 +127,14 @@ def room_within(ints: Array, shape: int, room: int) -> int:
 
 
 @kernel
-def copy_table(ints: Array, source: int, target: int) -> None:
+def copy_table(ints: Ints, source: int, target: int) -> None:
     """Copy one table over nodes onto another."""
     for node in range(ints[NODES]):
         ints[target + node] = ints[source + node]
 
 
 @hot_kernel
-def plan_placement(ints: Array, job: int) -> None:
+def plan_placement(ints: Ints, job: int) -> None:
     """Plan the nodes of a job that fits now, by the scheduler's placement."""
     shape = ints[ints[JOB_SHAPE] + job]
     if ints[ints[SHAPE_SINGLE] + shape] == 1 and ints[PLACEMENT] != Placement.RANDOM:
@@ -147,7 +147,7 @@ def plan_placement(ints: Array, job: int) -> None:
 
 
 @hot_kernel
-def _indexed_node(ints: Array, shape: int) -> int:
+def _indexed_node(ints: Ints, shape: int) -> int:
     """Return the node for a single-node job: tightest, emptiest or first; lowest number on ties."""
     gpus = ints[ints[SHAPE_GPUS] + shape]
     placement = ints[PLACEMENT]
@@ -182,7 +182,7 @@ def _indexed_node(ints: Array, shape: int) -> int:
 
 
 @hot_kernel
-def _first_at_level(ints: Array, kind: int, free: int) -> int:
+def _first_at_level(ints: Ints, kind: int, free: int) -> int:
     """Return the lowest-numbered node of this type with exactly `free` GPUs free."""
     words = ints[NODE_WORDS]
     first = (kind * ints[LEVELS] + free) * words
@@ -190,7 +190,7 @@ def _first_at_level(ints: Array, kind: int, free: int) -> int:
 
 
 @kernel
-def plan_on_available(ints: Array, job: int, placement: int) -> bool:
+def plan_on_available(ints: Ints, job: int, placement: int) -> bool:
     """Plan a job's nodes within AVAILABLE; False, with the plan void, if it does not fit.
 
     A gang that spans nodes takes the most it can from each node chosen: `pack` prefers few nodes
@@ -227,7 +227,7 @@ def plan_on_available(ints: Array, job: int, placement: int) -> bool:
 
 
 @kernel
-def plan_one_node(ints: Array, shape: int, placement: int, room: int) -> bool:
+def plan_one_node(ints: Ints, shape: int, placement: int, room: int) -> bool:
     """Plan a gang within one node of the table at `room`: the tightest for `pack`, or emptiest."""
     needed = ints[ints[SHAPE_GPUS] + shape]
     types = ints[ints[SHAPE_TYPES] + shape]
@@ -252,7 +252,7 @@ def plan_one_node(ints: Array, shape: int, placement: int, room: int) -> bool:
 
 
 @kernel
-def _sort_into_buckets(ints: Array, shape: int) -> None:
+def _sort_into_buckets(ints: Ints, shape: int) -> None:
     """Chain the allowed nodes by GPUs available, lowest number first."""
     bucket, following, available = ints[BUCKET], ints[BUCKET_NEXT], ints[AVAILABLE]
     types = ints[ints[SHAPE_TYPES] + shape]
@@ -267,7 +267,7 @@ def _sort_into_buckets(ints: Array, shape: int) -> None:
 
 
 @kernel
-def _from_buckets(ints: Array, placement: int, cap: int, wanted: int) -> int:
+def _from_buckets(ints: Ints, placement: int, cap: int, wanted: int) -> int:
     """Take the next node of a plan: the emptiest, or for `pack` the tightest that completes it."""
     bucket = ints[BUCKET]
     level = ints[LEVELS] - 1
@@ -285,18 +285,18 @@ def _from_buckets(ints: Array, placement: int, cap: int, wanted: int) -> int:
 
 
 @kernel
-def _next_by_number(ints: Array, shape: int, least: int, start: int) -> int:
+def _next_by_number(ints: Ints, shape: int, least: int, start: int) -> int:
     """Return the first allowed node from `start` on with at least `least` GPUs available."""
     types = ints[ints[SHAPE_TYPES] + shape]
     for node in range(start, ints[NODES]):
-        if ints[ints[AVAILABLE] + node] >= least:
-            if (types >> ints[ints[NODE_TYPE] + node]) & 1 == 1:
-                return node
+        allowed = (types >> ints[ints[NODE_TYPE] + node]) & 1 == 1
+        if allowed and ints[ints[AVAILABLE] + node] >= least:
+            return node
     return NOTHING
 
 
 @kernel
-def _any_node(ints: Array, job: int, least: int, pick: int) -> int:
+def _any_node(ints: Ints, job: int, least: int, pick: int) -> int:
     """Return a random allowed node with at least `least` GPUs available."""
     shape = ints[ints[JOB_SHAPE] + job]
     candidates = 0
@@ -313,7 +313,7 @@ def _any_node(ints: Array, job: int, least: int, pick: int) -> int:
 
 
 @hot_kernel
-def hold(ints: Array, job: int) -> None:
+def hold(ints: Ints, job: int) -> None:
     """Give the planned GPUs to the job: the lowest-numbered free ones of each node."""
     ints[ints[HELD] + job] = NOTHING
     for index in range(ints[PLAN]):
@@ -331,7 +331,7 @@ def hold(ints: Array, job: int) -> None:
 
 
 @hot_kernel
-def _hold_in_word(ints: Array, job: int, node: int, word: int, wanted: int) -> int:
+def _hold_in_word(ints: Ints, job: int, node: int, word: int, wanted: int) -> int:
     """Take up to `wanted` GPUs of one word of free bits as a new holding; return how many."""
     before = ints[ints[GPU_BITS] + word]
     left = before
@@ -353,7 +353,7 @@ def _hold_in_word(ints: Array, job: int, node: int, word: int, wanted: int) -> i
 
 
 @hot_kernel
-def release(ints: Array, job: int) -> None:
+def release(ints: Ints, job: int) -> None:
     """Take the job's GPUs back."""
     holding = ints[ints[HELD] + job]
     ints[ints[HELD] + job] = NOTHING
@@ -372,7 +372,7 @@ def release(ints: Array, job: int) -> None:
 
 
 @kernel
-def add_held(ints: Array, job: int, target: int, shape: int) -> int:
+def add_held(ints: Ints, job: int, target: int, shape: int) -> int:
     """Add the GPUs a running job holds on each node to the table that begins at `target`.
 
     Return what that means for a job of `shape` (NOTHING to ignore this): for a gang within one

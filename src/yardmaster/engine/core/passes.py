@@ -23,14 +23,15 @@ from yardmaster.engine.state import (
     SHAPE_LIMIT,
     SHAPE_QUEUED,
     SHAPES,
-    Array,
     Discipline,
+    Ints,
+    Reals,
     Status,
 )
 
 
 @entry_point
-def schedule(ints: Array, reals: Array) -> int:
+def schedule(ints: Ints, reals: Reals) -> int:
     """Start every job that the discipline starts now; return why the core stopped."""
     ints[PASSES] += 1
     discipline = ints[DISCIPLINE]
@@ -56,13 +57,13 @@ def schedule(ints: Array, reals: Array) -> int:
 
 
 @kernel
-def _admit_all(ints: Array, reals: Array) -> None:
+def _admit_all(ints: Ints, reals: Reals) -> None:
     for shape in range(ints[SHAPES]):
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
 
 
 @kernel
-def _start_in_order(ints: Array, reals: Array) -> int:
+def _start_in_order(ints: Ints, reals: Reals) -> int:
     """Start jobs in order until one does not fit; return that one, or NOTHING."""
     _admit_all(ints, reals)
     job = next_job(ints, reals)
@@ -74,7 +75,7 @@ def _start_in_order(ints: Array, reals: Array) -> int:
 
 
 @kernel
-def _start_all_that_fit(ints: Array, reals: Array) -> None:
+def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
     """Start jobs in order, passing over those that do not fit.
 
     GPUs only become scarcer during a pass, so a shape that does not fit once is out until the end.
@@ -94,7 +95,7 @@ def _start_all_that_fit(ints: Array, reals: Array) -> None:
 
 
 @kernel
-def _start_committed(ints: Array, reals: Array) -> None:
+def _start_committed(ints: Ints, reals: Reals) -> None:
     """Start the chosen job when it fits, then choose again; a choice is never taken back."""
     _admit_all(ints, reals)
     while True:
@@ -109,7 +110,7 @@ def _start_committed(ints: Array, reals: Array) -> None:
 
 
 @kernel
-def _backfill(ints: Array, reals: Array, blocked: int) -> None:
+def _backfill(ints: Ints, reals: Reals, blocked: int) -> None:
     """Start jobs behind the blocked one that cannot delay its reservation."""
     shadow = reserve(ints, reals, blocked)
     while ints[FREE_GPUS] > 0 and limit_backfill(ints, reals, shadow):

@@ -50,8 +50,9 @@ from yardmaster.engine.state import (
     SINCE,
     SLOT,
     SLOT_JOB,
-    Array,
+    Ints,
     OrderKind,
+    Reals,
 )
 
 MOST_FLOORS = 9
@@ -62,7 +63,7 @@ BEHIND_ALL = 1 << 60
 
 
 @hot_kernel
-def enqueue(ints: Array, reals: Array, job: int) -> None:
+def enqueue(ints: Ints, reals: Reals, job: int) -> None:
     """Let a job wait."""
     shape = ints[ints[JOB_SHAPE] + job]
     ints[ints[SHAPE_QUEUED] + shape] += 1
@@ -82,7 +83,7 @@ def enqueue(ints: Array, reals: Array, job: int) -> None:
 
 
 @hot_kernel
-def dequeue(ints: Array, reals: Array, job: int) -> None:
+def dequeue(ints: Ints, reals: Reals, job: int) -> None:
     """Let a waiting job go."""
     shape = ints[ints[JOB_SHAPE] + job]
     ints[ints[SHAPE_QUEUED] + shape] -= 1
@@ -100,7 +101,7 @@ def dequeue(ints: Array, reals: Array, job: int) -> None:
 
 
 @hot_kernel
-def next_job(ints: Array, reals: Array) -> int:
+def next_job(ints: Ints, reals: Reals) -> int:
     """Return the first waiting job in order that `shape_limit` lets through, or NOTHING."""
     if ints[KEEPS_LIST] == 1:
         return _next_in_list(ints, reals)
@@ -122,7 +123,7 @@ def next_job(ints: Array, reals: Array) -> int:
 
 
 @kernel
-def _next_in_list(ints: Array, reals: Array) -> int:
+def _next_in_list(ints: Ints, reals: Reals) -> int:
     best = NOTHING
     best_key = math.inf
     for place in range(ints[QUEUED]):
@@ -136,7 +137,7 @@ def _next_in_list(ints: Array, reals: Array) -> int:
 
 
 @kernel
-def key_now(ints: Array, reals: Array, job: int) -> float:
+def key_now(ints: Ints, reals: Reals, job: int) -> float:
     """Return the key of a job in a list queue at this moment; lowest goes first."""
     order = ints[ORDER]
     if order == OrderKind.AGEING:
@@ -148,7 +149,7 @@ def key_now(ints: Array, reals: Array, job: int) -> float:
 
 
 @hot_kernel
-def remember_run_time(ints: Array, reals: Array, job: int, run_time: float) -> None:
+def remember_run_time(ints: Ints, reals: Reals, job: int, run_time: float) -> None:
     """Add a finished job to the history that `HISTORY` orders consult."""
     if ints[ORDER] == OrderKind.HISTORY:
         group = ints[ints[GROUP] + job]
@@ -160,7 +161,7 @@ def remember_run_time(ints: Array, reals: Array, job: int, run_time: float) -> N
 
 
 @kernel
-def _usual_run_time(ints: Array, reals: Array, group: int) -> float:
+def _usual_run_time(ints: Ints, reals: Reals, group: int) -> float:
     """Return the mean run time of the group's finished jobs, else of all, else 0."""
     everyone = ints[GROUPS]
     source = group if ints[ints[HISTORY_JOBS] + group] > 0 else everyone
@@ -168,7 +169,7 @@ def _usual_run_time(ints: Array, reals: Array, group: int) -> float:
 
 
 @hot_kernel
-def _enter_tree(ints: Array, reals: Array, shape: int, slot: int, value: float) -> None:
+def _enter_tree(ints: Ints, reals: Reals, shape: int, slot: int, value: float) -> None:
     """Fill an empty leaf and lower the minima above it."""
     floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
     for floor in range(ints[ints[SHAPE_DEPTH] + shape]):
@@ -180,7 +181,7 @@ def _enter_tree(ints: Array, reals: Array, shape: int, slot: int, value: float) 
 
 
 @hot_kernel
-def _leave_tree(ints: Array, reals: Array, shape: int, slot: int) -> None:
+def _leave_tree(ints: Ints, reals: Reals, shape: int, slot: int) -> None:
     """Empty a leaf and raise the minima above it that were its own."""
     floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
     value = reals[ints[floors] + slot]
@@ -192,13 +193,12 @@ def _leave_tree(ints: Array, reals: Array, shape: int, slot: int) -> None:
         reals[place] = least
         first = ints[floors + floor] + ((slot >> 3) << 3)
         for entry in range(first, first + 8):
-            if reals[entry] < least:
-                least = reals[entry]
+            least = min(least, reals[entry])
         slot >>= 3
 
 
 @hot_kernel
-def _first_within(ints: Array, reals: Array, shape: int, limit: float) -> int:
+def _first_within(ints: Ints, reals: Reals, shape: int, limit: float) -> int:
     """Return the shape's first waiting job in order expected to run at most `limit` seconds."""
     floors = ints[SHAPE_FLOORS] + shape * MOST_FLOORS
     # Empty leaves are infinite, so "any job" means "anything finite".

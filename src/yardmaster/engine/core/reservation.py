@@ -42,13 +42,14 @@ from yardmaster.engine.state import (
     SHAPE_SINGLE,
     SHAPES,
     TYPES,
-    Array,
+    Ints,
     Placement,
+    Reals,
 )
 
 
 @kernel
-def reserve(ints: Array, reals: Array, job: int) -> float:
+def reserve(ints: Ints, reals: Reals, job: int) -> float:
     """Reserve the earliest moment for a job that does not fit; fill `extra`; return the moment."""
     shape = ints[ints[JOB_SHAPE] + job]
     copy_table(ints, ints[NODE_FREE], ints[EXTRA])
@@ -64,7 +65,7 @@ def reserve(ints: Array, reals: Array, job: int) -> float:
 
 
 @kernel
-def _free_until_it_fits(ints: Array, reals: Array, shape: int) -> float:
+def _free_until_it_fits(ints: Ints, reals: Reals, shape: int) -> float:
     """Release running jobs into `extra`, soonest expected first, until it fits; return when."""
     needed = ints[ints[SHAPE_GPUS] + shape]
     single = ints[ints[SHAPE_SINGLE] + shape] == 1
@@ -86,7 +87,7 @@ def _free_until_it_fits(ints: Array, reals: Array, shape: int) -> float:
 
 
 @kernel
-def limit_backfill(ints: Array, reals: Array, shadow: float) -> bool:
+def limit_backfill(ints: Ints, reals: Reals, shadow: float) -> bool:
     """Set `shape_limit` to what may start without delaying the reservation; False if nothing may.
 
     A shape that fits into the extra GPUs may start whatever its run time; one that fits only now
@@ -105,7 +106,7 @@ def limit_backfill(ints: Array, reals: Array, shadow: float) -> bool:
 
 
 @kernel
-def anything_fits(ints: Array) -> bool:
+def anything_fits(ints: Ints) -> bool:
     """Whether any waiting job would fit now: without one there is nothing to backfill."""
     for shape in range(ints[SHAPES]):
         if ints[ints[SHAPE_QUEUED] + shape] > 0 and fits(ints, shape):
@@ -114,7 +115,7 @@ def anything_fits(ints: Array) -> bool:
 
 
 @kernel
-def _fits_beside(ints: Array, shape: int, most: int) -> bool:
+def _fits_beside(ints: Ints, shape: int, most: int) -> bool:
     """Whether the shape fits into AVAILABLE, of which no node has more than `most`."""
     if ints[ints[SHAPE_SINGLE] + shape] == 1:
         if ints[ints[SHAPE_GPUS] + shape] > most:
@@ -125,7 +126,7 @@ def _fits_beside(ints: Array, shape: int, most: int) -> bool:
 
 
 @kernel
-def _make_available_beside(ints: Array) -> int:
+def _make_available_beside(ints: Ints) -> int:
     """Set `available` to the GPUs free now and extra at the shadow time; return the most."""
     available, free, extra = ints[AVAILABLE], ints[NODE_FREE], ints[EXTRA]
     most = 0
@@ -137,7 +138,7 @@ def _make_available_beside(ints: Array) -> int:
 
 
 @kernel
-def plan_beside(ints: Array, job: int) -> None:
+def plan_beside(ints: Ints, job: int) -> None:
     """Plan a long job on GPUs that are free now and extra later, and use those up."""
     _make_available_beside(ints)
     plan_on_available(ints, job, ints[PLACEMENT])

@@ -26,12 +26,13 @@ from yardmaster.engine.state import (
     SEGMENT_START,
     SEGMENTS,
     TRUE_ENDS,
-    Array,
+    Ints,
+    Reals,
 )
 
 
 @hot_kernel
-def start(ints: Array, reals: Array, job: int) -> None:
+def start(ints: Ints, reals: Reals, job: int) -> None:
     """Start a waiting job now on the nodes of the current plan."""
     dequeue(ints, reals, job)
     segment = ints[SEGMENTS]
@@ -58,7 +59,7 @@ def start(ints: Array, reals: Array, job: int) -> None:
 
 
 @hot_kernel
-def finish(ints: Array, reals: Array, job: int) -> None:
+def finish(ints: Ints, reals: Reals, job: int) -> None:
     """End a running job now and free its GPUs."""
     size = ints[RUNNING]
     remove(ints, reals, ints[HEAP], ints[HEAP_AT], ints[END], size, job)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from yardmaster.engine.compilation import entry_point
 from yardmaster.engine.core.bits import WORD_BITS, lowest_bit
-from yardmaster.engine.state import Array
+from yardmaster.engine.state import Ints
 
 
 @entry_point
-def number_slots(by_rank: Array, shape: Array, fill: Array, slot: Array, slot_job: Array) -> None:
+def number_slots(by_rank: Ints, shape: Ints, fill: Ints, slot: Ints, slot_job: Ints) -> None:
     """Number the jobs of every shape in order of rank.
 
     `fill` holds each shape's first slot and is used up; a job that can never be placed gets none.
@@ -23,7 +23,7 @@ def number_slots(by_rank: Array, shape: Array, fill: Array, slot: Array, slot_jo
 
 
 @entry_point
-def expand_records(records: Array, first_gpu: Array, ends: Array, gpus: Array) -> None:
+def expand_records(records: Ints, first_gpu: Ints, ends: Ints, gpus: Ints) -> None:
     """Turn recorded words of GPU bits into GPU numbers; note where each record's GPUs end."""
     place = 0
     for index in range(len(records)):

@@ -1,0 +1,68 @@
+"""The command line: one thin file per command, loaded only when it runs."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App
+
+from yardmaster.cli.console import complain
+from yardmaster.errors import YardmasterError
+
+app = App(
+    name="yardmaster",
+    help="Simulate, compare, learn and run job schedulers for GPU clusters.",
+    version_flags=["--version"],
+)
+app.command(
+    "yardmaster.cli.demo:demo",
+    name="demo",
+    help="Compare schedulers on a built-in workload and write a report.",
+)
+app.command(
+    "yardmaster.cli.simulate:simulate", name="simulate", help="Run one scheduler on one workload."
+)
+app.command(
+    "yardmaster.cli.compare:compare",
+    name="compare",
+    help="Run several schedulers on the same jobs, with paired intervals.",
+)
+app.command(
+    "yardmaster.cli.rerun:rerun",
+    name="rerun",
+    help="Make a run again and check that it is the same, byte for byte.",
+)
+app.command(
+    "yardmaster.cli.listing:listing",
+    name="list",
+    help="Show every name that can be used: orders, clusters, workloads, metrics, …",
+)
+app.command(
+    "yardmaster.cli.check:check",
+    name="check",
+    help="Check an order of your own against what the engine relies on.",
+)
+app.command(
+    "yardmaster.cli.doctor:doctor", name="doctor", help="Say what this machine can do, and test it."
+)
+app.command(
+    "yardmaster.cli.bench:bench",
+    name="bench",
+    help="Measure replay speed against plain Python and SimPy.",
+)
+
+
+def main() -> None:
+    """Run a command; mistakes of the user end with a message and exit code 2."""
+    try:
+        app()
+    except YardmasterError as error:
+        complain(str(error))
+        sys.exit(2)
+    except KeyboardInterrupt:
+        complain("Interrupted; nothing was left half written.")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does.
+        sys.stderr.close()
+        sys.exit(141)

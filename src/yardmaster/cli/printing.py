@@ -1,0 +1,17 @@
+"""Printing a table in the format the user asked for."""
+
+from __future__ import annotations
+
+from yardmaster.cli.console import colours, say, say_json, width
+from yardmaster.report.renderers import to_csv, to_dict, to_latex, to_markdown, to_terminal
+from yardmaster.report.tables import Table
+
+
+def print_table(table: Table, style: str) -> None:
+    """Print a table as `table`, `markdown`, `csv`, `latex` or `json`."""
+    if style == "json":
+        say_json(to_dict(table))
+    elif style == "table":
+        say(to_terminal(table, width=width(), colour=colours()))
+    else:
+        say({"markdown": to_markdown, "csv": to_csv, "latex": to_latex}[style](table))

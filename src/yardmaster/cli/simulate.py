@@ -1,0 +1,77 @@
+"""`yardmaster simulate`: one scheduler on one workload."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from yardmaster.cli.console import remark
+from yardmaster.cli.options import (
+    ClusterOption,
+    CompatibilityOption,
+    EngineOption,
+    FormatOption,
+    JobsOption,
+    JsonOption,
+    LoadOption,
+    OutOption,
+    OverwriteOption,
+    QuietOption,
+    SeedOption,
+    UntilOption,
+    WorkloadOption,
+)
+
+
+def simulate(
+    *,
+    scheduler: Annotated[
+        str,
+        Parameter(
+            name=["--scheduler", "-s"],
+            help="order+discipline@placement, such as sjf+easy@pack; append ~estimate to read"
+            " estimates instead of true durations (see `list`).",
+        ),
+    ] = "fifo+easy",
+    workload: WorkloadOption = "venus-like",
+    cluster: ClusterOption = "demo",
+    jobs: JobsOption = None,
+    load: LoadOption = None,
+    seed: SeedOption = 0,
+    until_s: UntilOption = None,
+    engine: EngineOption = "core",
+    compatibility: CompatibilityOption = "none",
+    out: OutOption = None,
+    overwrite: OverwriteOption = False,
+    format: FormatOption = "table",  # noqa: A002  (the option's name)
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run one scheduler on one workload, print every metric, and write a run directory."""
+    from yardmaster.cli.planning import make_plan
+    from yardmaster.cli.printing import print_table
+    from yardmaster.experiments.execution import run_simulation
+    from yardmaster.experiments.run_directory import default_path, new_run_directory
+    from yardmaster.report.tables import summary_table
+
+    plan = make_plan(
+        command="simulate",
+        workload=workload,
+        cluster=cluster,
+        schedulers=(scheduler,),
+        jobs=jobs,
+        load=load,
+        seed=seed,
+        until_s=until_s,
+        engine=engine,
+        compatibility=compatibility,
+    )
+    machines = plan.make_cluster()
+    (sample,) = plan.make_workloads(machines)
+    path = out or default_path(plan)
+    with new_run_directory(path, overwrite=overwrite) as folder:
+        schedule, summary = run_simulation(plan, sample, folder, announce=None if quiet else remark)
+    print_table(summary_table(schedule, summary), "json" if json else format)
+    if not quiet:
+        remark(f"Run directory: {path}")

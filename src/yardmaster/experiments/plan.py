@@ -1,0 +1,74 @@
+"""What a run is: the document that `simulate`, `compare` and `rerun` share.
+
+A plan is resolved before anything runs and is saved with the results, so that a run directory says
+everything needed to make it again.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from yardmaster.errors import YardmasterError
+from yardmaster.model.catalogue import load_cluster
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.documents import Document
+from yardmaster.model.workload import Workload
+from yardmaster.workloads.sources import is_generated, load_workload
+
+
+class Plan(Document):
+    """A simulation or a comparison, fully stated."""
+
+    schema_version: Literal[1] = 1
+    """Version of this document; raised when its meaning changes."""
+    command: Literal["simulate", "compare"]
+    workload: str
+    """A preset or the path of a file."""
+    cluster: str
+    """A named cluster, a TOML file, or groups such as `8x A100:8`."""
+    schedulers: tuple[str, ...] = Field(min_length=1)
+    jobs: int | None = Field(default=None, ge=1)
+    load: float | None = Field(default=None, gt=0)
+    seed: int = Field(default=0, ge=0)
+    """Seed of generated workloads (the first of them) and of random orders and placements."""
+    seeds: int = Field(default=1, ge=1, le=10_000)
+    """How many generated workloads are paired over."""
+    objective: str = "mean_jct_s"
+    baseline: str | None = None
+    until_s: float | None = Field(default=None, ge=0)
+    engine: Literal["core", "simpy"] = "core"
+    compatibility: Literal["none", "rlscheduler"] = "none"
+
+    @property
+    def cut_s(self) -> float:
+        """Second at which the simulation is cut; infinity if it is not."""
+        return math.inf if self.until_s is None else self.until_s
+
+    def make_cluster(self) -> Cluster:
+        """Load the cluster."""
+        return load_cluster(self.cluster)
+
+    def make_workloads(self, cluster: Cluster) -> list[Workload]:
+        """Generate or read the workloads, one per seed.
+
+        Raises:
+            YardmasterError: if several seeds are asked of a file, which has only one workload.
+        """
+        if self.seeds > 1 and not is_generated(self.workload) and _is_file(self.workload):
+            raise YardmasterError(
+                f"{self.workload} is a file and holds one workload; seeds are for generated ones."
+            )
+        return [
+            load_workload(
+                self.workload, jobs=self.jobs, seed=seed, gpus=cluster.gpus, load=self.load
+            )
+            for seed in range(self.seed, self.seed + self.seeds)
+        ]
+
+
+def _is_file(source: str) -> bool:
+    return Path(source).exists() or "." in source
