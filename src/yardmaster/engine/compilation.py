@@ -76,7 +76,7 @@ def cache_folder() -> Path:
 
 def is_cached() -> bool:
     """Whether this version has been compiled on this machine before."""
-    return any(cache_folder().rglob("*.nbc"))
+    return any(cache_folder().rglob("events.replay-*.nbc"))
 
 
 def compile_core(announce: Callable[[str], None] | None = None) -> None:

@@ -30,24 +30,25 @@ from yardmaster.model.workload import Workload
 
 
 class Turn(IntEnum):
-    """Who goes first at one instant; SimPy's own events (0 and 1) precede them all."""
+    """Who goes first at one instant."""
 
-    PASS_AT_ONCE = 2
-    EARLY_ARRIVAL = 3
-    COMPLETION = 4
-    ARRIVAL = 5
-    PASS = 6
-    CUT = 7
+    PASS_AT_ONCE = 1
+    EARLY_ARRIVAL = 2
+    COMPLETION = 3
+    ARRIVAL = 4
+    PASS = 5
+    CUT = 6
 
 
 class Moment(simpy.Event):
-    """A timeout that knows its turn among the events of its instant."""
+    """A timeout that knows its turn among the events of its instant; equal turns go by row."""
 
-    def __init__(self, env: simpy.Environment, delay_s: float, turn: Turn) -> None:
+    def __init__(self, env: simpy.Environment, delay_s: float, turn: Turn, row: int = 0) -> None:
         super().__init__(env)
         self._ok = True
         self._value = None
-        env.schedule(self, EventPriority(turn), delay_s)
+        # SimPy's own events have priority 0 or 1 and precede all of these.
+        env.schedule(self, EventPriority((turn << 32) + row), delay_s)
 
 
 class Passes:
@@ -80,7 +81,7 @@ def live(
     yard: Yard, passes: Passes, row: int, submit_s: float, duration_s: float, *, one_arrival: bool
 ) -> ProcessGenerator:
     """Live one job's life: arrive, wait, run, leave."""
-    yield Moment(yard.env, submit_s, Turn.EARLY_ARRIVAL if one_arrival else Turn.ARRIVAL)
+    yield Moment(yard.env, submit_s, Turn.EARLY_ARRIVAL if one_arrival else Turn.ARRIVAL, row)
     if row not in yard.gangs:  # asks for more than the cluster has: never queued
         passes.ask()
         return
@@ -88,7 +89,7 @@ def live(
     go = yard.enter(row)
     passes.ask(Turn.PASS_AT_ONCE if one_arrival and is_alone else Turn.PASS)
     yield go
-    yield Moment(yard.env, duration_s, Turn.COMPLETION)
+    yield Moment(yard.env, duration_s, Turn.COMPLETION, row)
     yard.leave(row)
     passes.ask()
 

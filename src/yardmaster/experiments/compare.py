@@ -277,7 +277,10 @@ def _table(
 
 def _names(samples: Sequence[Workload]) -> str:
     names = list(dict.fromkeys(sample.name for sample in samples))
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+    if len(names) == 1:
+        return names[0]
+    stems = {name.rpartition(", seed ")[0] for name in names}
+    return f"{stems.pop()}, {len(names)} seeds" if len(stems) == 1 else f"{names[0]} … {names[-1]}"
 
 
 def _nan_last(value: float) -> tuple[bool, float]:

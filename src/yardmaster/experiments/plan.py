@@ -62,12 +62,14 @@ class Plan(Document):
             raise YardmasterError(
                 f"{self.workload} is a file and holds one workload; seeds are for generated ones."
             )
-        return [
-            load_workload(
+        samples = []
+        for seed in range(self.seed, self.seed + self.seeds):
+            sample = load_workload(
                 self.workload, jobs=self.jobs, seed=seed, gpus=cluster.gpus, load=self.load
             )
-            for seed in range(self.seed, self.seed + self.seeds)
-        ]
+            several = self.seeds > 1
+            samples.append(sample.renamed(f"{sample.name}, seed {seed}") if several else sample)
+        return samples
 
 
 def _is_file(source: str) -> bool:

@@ -10,9 +10,12 @@ function registered with `@order`, or any function of one or two arguments.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -85,8 +88,10 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
     if isinstance(text, Scheduler):
         return text
     if isinstance(text, Order):
-        return Scheduler(text, Discipline[text.discipline.upper()], Placement.PACK)
-    rest, _, run_times = text.strip().partition("~")
+        return Scheduler(text, _discipline(text.discipline), Placement.PACK)
+    # A user's own order begins with a path, in which the signs mean nothing.
+    place, colon, rest = text.strip().rpartition(":")
+    rest, _, run_times = rest.partition("~")
     rest, _, placement = rest.partition("@")
     order_name, _, discipline = rest.partition("+")
     if not order_name or "+" in discipline:
@@ -94,13 +99,17 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
             f"Cannot read scheduler {text!r}: write ORDER+DISCIPLINE@PLACEMENT, such as"
             " 'sjf+easy@pack'."
         )
-    order = find_order(order_name)
+    order = find_order(place + colon + order_name)
     return Scheduler(
         order=order,
-        discipline=Discipline[_known(DISCIPLINES, discipline or order.discipline).upper()],
+        discipline=_discipline(discipline or order.discipline),
         placement=Placement[_known(PLACEMENTS, placement or "pack").upper()],
         run_times=_run_times(run_times),
     )
+
+
+def _discipline(name: str) -> Discipline:
+    return Discipline[_known(DISCIPLINES, name).upper()]
 
 
 def _known(registry: Registry[str], name: str) -> str:
@@ -121,30 +130,54 @@ def find_order(name: str) -> Order:
         return ORDERS[name]
     place, _, attribute = name.rpartition(":")
     module = _load(place, name)
+    found = getattr(module, attribute, None)
     for known in ORDERS.values():
-        is_named = known.name == attribute or known.function is getattr(module, attribute, None)
-        if is_named and known.function.__module__ == module.__name__:
+        is_named_here = known.name == attribute and known.function.__module__ == module.__name__
+        if is_named_here or (found is not None and known.function is found):
             # Keep the full name: results must say where the order came from.
             return replace(known, name=name)
-    if not hasattr(module, attribute):
+    if found is None:
         hint = did_you_mean(attribute, vars(module))
         raise UnknownNameError(f"{place} has no order {attribute!r}.{hint}")
-    found = getattr(module, attribute)
-    if isinstance(found, Order):
-        return replace(found, name=name)
-    if not callable(found):
-        raise UnknownNameError(f"{name} is not an order: it is a {type(found).__name__}.")
-    function = found() if isinstance(found, type) else found
+    return replace(found, name=name) if isinstance(found, Order) else order_of(found, name)
+
+
+def order_of(found: object, name: str) -> Order:
+    """Turn a function of (jobs) or (jobs, now), or a class of such objects, into an order.
+
+    Raises:
+        YardmasterError: if it is nothing of the kind.
+    """
+    try:
+        function = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise YardmasterError(
+            f"Order {name!r}: cannot make one: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(function):
+        raise UnknownNameError(f"{name} is not an order: it is a {type(function).__name__}.")
+    if not _takes_jobs(function):
+        raise YardmasterError(f"Order {name!r} must be a function of (jobs) or of (jobs, now).")
     reads_run_time = bool(getattr(function, "reads_run_time", False))
     formula = (getattr(found, "__doc__", None) or "").strip().splitlines()
     return Order(name, function, reads_run_time, formula[0] if formula else "")
+
+
+def _takes_jobs(function: Callable[..., object]) -> bool:
+    """Whether the function can be called with the jobs, or with the jobs and the time."""
+    try:
+        parameters = inspect.signature(function).parameters
+        inspect.signature(function).bind(*range(min(len(parameters), 2)))
+    except (TypeError, ValueError):
+        return False
+    return len(parameters) > 0
 
 
 def _load(place: str, name: str) -> ModuleType:
     """Import a module by dotted name or from a file, turning failures into clear errors."""
     try:
         if place.endswith(".py"):
-            return _load_file(Path(place))
+            return _load_file(Path(place).expanduser())
         if str(Path.cwd()) not in sys.path:
             sys.path.insert(0, str(Path.cwd()))
         return importlib.import_module(place)
@@ -163,13 +196,19 @@ def _load(place: str, name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(path)
-    module_name = f"yardmaster_user_{path.stem}"
-    if module_name in sys.modules and sys.modules[module_name].__file__ == str(path.resolve()):
+    # Two files of one name in different folders are different modules.
+    place = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    module_name = f"yardmaster_user_{path.stem}_{place}"
+    if module_name in sys.modules:
         return sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(module_name, path.resolve())
     if spec is None or spec.loader is None:
         raise FileNotFoundError(path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[module_name]  # half a module must not be found the next time
+        raise
     return module

@@ -51,16 +51,34 @@ class Order:
         return len(inspect.signature(self.function).parameters) > 1
 
     def keys(self, jobs: JobsView) -> OrderKeys:
-        """Return what the engine needs to keep this order over all jobs."""
+        """Return what the engine needs to keep this order over all jobs.
+
+        Raises:
+            YardmasterError: if the order fails, or gives keys that cannot be compared.
+        """
         if self.is_asked_every_pass:
             return OrderKeys.called(
                 len(jobs),
-                lambda rows, now: self._checked(self.function(jobs.take(rows), now), len(rows)),
+                lambda rows, now: self._checked(self._asked(jobs.take(rows), now), len(rows)),
             )
-        keys = self.function(jobs)
-        if isinstance(keys, OrderKeys):
-            return keys
-        return OrderKeys.fixed(self._checked(keys, len(jobs)))
+        keys = self._asked(jobs)
+        if not isinstance(keys, OrderKeys):
+            return OrderKeys.fixed(self._checked(keys, len(jobs)))
+        for column in (keys.offset, keys.rate, keys.since, keys.group):
+            if column is not None:
+                self._checked(column, len(jobs))
+        return keys
+
+    def _asked(self, jobs: JobsView, *now: float) -> object:
+        """Call the function; a mistake in it becomes an error that names the order."""
+        try:
+            return self.function(jobs, *now)
+        except YardmasterError:
+            raise
+        except Exception as error:
+            raise YardmasterError(
+                f"The order {self.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
 
     def _checked(self, keys: object, jobs: int) -> FloatArray:
         """Refuse keys that cannot be compared, naming the order."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from yardmaster.errors import EntitlementError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, IntArray, Labels, Workload
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 class Information(StrEnum):
@@ -97,18 +100,25 @@ def view_for(
 ) -> JobsView:
     """Build the view of all jobs for one order; `run_s` is None for a blind one."""
     return JobsView(
-        submit_s=workload.submit_s,
-        gpus=workload.gpus,
-        priority=workload.priority,
-        deadline_s=workload.deadline_s,
+        submit_s=_read_only(workload.submit_s),
+        gpus=_read_only(workload.gpus),
+        priority=_read_only(workload.priority),
+        deadline_s=_read_only(workload.deadline_s),
         user=workload.user,
         tenant=workload.tenant,
         kind=workload.kind,
         extra_w=_extra_watts(workload, cluster),
         cluster_gpus=cluster.gpus,
-        _run_s=run_s,
+        _run_s=None if run_s is None else _read_only(run_s),
         _order=order,
     )
+
+
+def _read_only(column: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return the column such that an order cannot change the workload through it."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
 
 
 def _extra_watts(workload: Workload, cluster: Cluster) -> FloatArray:

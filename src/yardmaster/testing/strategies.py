@@ -114,12 +114,30 @@ def workloads(draw: st.DrawFn, max_jobs: int = 20) -> Workload:
 
 
 @st.composite
+def long_workloads(draw: st.DrawFn, max_jobs: int = 250) -> Workload:
+    """Draw longer queues of few kinds of jobs; what happens in them is up to a seed."""
+    dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    jobs = draw(st.integers(50, max_jobs))
+    tick_s = draw(st.sampled_from(_TICKS))
+    duration = dice.integers(0, draw(st.sampled_from((2, 10, 60))), jobs)
+    return Workload.of(
+        submit_s=tick_s * dice.integers(0, draw(st.sampled_from((1, 40, 400))), jobs),
+        duration_s=tick_s * duration,
+        gpus=dice.choice((1, 1, 2, 3, 8), jobs),
+        max_gpus_per_node=dice.choice((0, 0, 0, 2), jobs),
+        gpu_types=[(None, None, "V100|T4")[index] for index in dice.integers(0, 3, jobs)],
+        estimate_s=tick_s * np.maximum(duration + dice.choice((-3, 0, 0, 5), jobs), 1),
+    )
+
+
+@st.composite
 def orders(draw: st.DrawFn, workload: Workload) -> OrderKeys:
     """Draw an order of any kind for these jobs, with many equal keys."""
     jobs = len(workload)
 
     def column(*values: float) -> FloatArray:
-        return np.array(draw(st.lists(st.sampled_from(values), min_size=jobs, max_size=jobs)))
+        pattern = st.lists(st.sampled_from(values), min_size=1, max_size=min(jobs, 20))
+        return np.resize(np.array(draw(pattern)), jobs)
 
     kind = draw(st.sampled_from([*OrderKind, None]))
     if kind == OrderKind.FIXED:
@@ -153,9 +171,9 @@ def options(draw: st.DrawFn, workload: Workload) -> Options:
 
 
 @st.composite
-def situations(draw: st.DrawFn, max_jobs: int = 20) -> Situation:
-    """Draw a whole simulation, sometimes cut before its end."""
-    workload = draw(workloads(max_jobs))
+def situations(draw: st.DrawFn, jobs: st.SearchStrategy[Workload] | None = None) -> Situation:
+    """Draw a whole simulation of these (or any) jobs, sometimes cut before its end."""
+    workload = draw(workloads() if jobs is None else jobs)
     until_s = draw(st.one_of(st.just(math.inf), st.integers(0, 30).map(float)))
     return Situation(
         workload, draw(clusters()), draw(orders(workload)), draw(options(workload)), until_s

@@ -1,0 +1,152 @@
+"""Timing contenders side by side, and what can only be measured in a fresh process."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from yardmaster.errors import ConformanceError
+from yardmaster.model.workload import FloatArray
+
+Contender = Callable[[], FloatArray]
+"""Something that simulates and returns the start second of every job."""
+Result = TypeVar("Result")
+
+FEWEST_ROUNDS, MOST_ROUNDS = 5, 25
+RACE_S = 2.0
+"""Short races are run again until they have taken this long."""
+LONG_RUN_S = 2.0
+"""A contender whose first run takes longer is not run again: noise cannot hide in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long one contender took.
+
+    Attributes:
+        seconds: median of the runs; where it was stopped, what it had used by then.
+        runs: how many runs were timed.
+        was_stopped: whether patience ended first, so that `seconds` is a lower bound.
+    """
+
+    seconds: float
+    runs: int
+    was_stopped: bool = False
+
+
+class _PatienceError(BaseException):
+    """Raised inside a contender that takes too long; no contender may catch it by accident."""
+
+
+def race(contenders: Mapping[str, Contender], *, patience_s: float) -> dict[str, Timing]:
+    """Time contenders turn by turn (A B C A B C …), so that noise of the machine hits all.
+
+    Everybody runs once before the clock counts: it warms caches up, and the start times must be
+    equal. A run that takes longer than `patience_s` is stopped, and stays unchecked.
+
+    Raises:
+        ConformanceError: if a contender's start times differ from the first contender's.
+    """
+    first = {name: _timed(run, patience_s) for name, run in contenders.items()}
+    _check_equal({name: starts for name, (_, starts) in first.items() if starts is not None})
+    seconds = {name: [taken] for name, (taken, _) in first.items()}
+    sprinters = [name for name, (taken, _) in first.items() if taken < LONG_RUN_S]
+    for name in sprinters:
+        seconds[name].clear()
+    for _ in range(_rounds(sum(first[name][0] for name in sprinters))):
+        for name in sprinters:
+            seconds[name].append(_timed(contenders[name], math.inf)[0])
+    return {
+        name: Timing(statistics.median(seconds[name]), len(seconds[name]), starts is None)
+        for name, (_, starts) in first.items()
+    }
+
+
+def _rounds(round_s: float) -> int:
+    return max(FEWEST_ROUNDS, min(MOST_ROUNDS, int(RACE_S / max(round_s, 1e-6))))
+
+
+def _check_equal(starts: Mapping[str, FloatArray]) -> None:
+    (first, expected), *others = starts.items()
+    for name, found in others:
+        different = np.flatnonzero(found != expected)
+        if len(different):
+            row = different[0]
+            raise ConformanceError(
+                f"{name} and {first} disagree on {len(different)} of {len(expected)} start times"
+                f" (first: row {row}, {found[row]} s and {expected[row]} s); nothing was timed."
+            )
+
+
+def _timed(run: Contender, patience_s: float) -> tuple[float, FloatArray | None]:
+    """Return the seconds a run took and its answer; None if it was stopped."""
+    gc.collect()
+    begin = time.perf_counter()
+    try:
+        with _patience(patience_s):
+            starts = run()
+    except _PatienceError:
+        return time.perf_counter() - begin, None
+    return time.perf_counter() - begin, starts
+
+
+@contextmanager
+def _patience(seconds: float) -> Iterator[None]:
+    """Stop what runs inside after `seconds`; only a program's main thread can be stopped."""
+    if math.isinf(seconds) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: object) -> None:
+        raise _PatienceError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def in_fresh_process(work: Callable[..., Result], *arguments: Any) -> Result:
+    """Run `work` in a new interpreter, so that nothing of this process counts in."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def peak_memory_mib() -> float:
+    """Return the most memory this process has held, in MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would count what the parent process held: Linux keeps that across the start.
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    import resource
+    import sys
+
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def first_call_s(call: Callable[[], object], cache_folder: str) -> float:
+    """Return the seconds `call` takes when machine code is kept in `cache_folder`."""
+    os.environ["YARDMASTER_CACHE_DIR"] = cache_folder
+    begin = time.perf_counter()
+    call()
+    return time.perf_counter() - begin
