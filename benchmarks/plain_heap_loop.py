@@ -154,3 +154,7 @@ def skip_loop(
                 heappush(running, (now + duration[arrived], size, node))
             arrived += 1
     return starts
+
+
+RIVALS = {"heap loop": heap_loop}
+"""Contenders for `yardmaster.experiments.benchmark.measure`."""

@@ -107,7 +107,9 @@ def random_jobs(seed, jobs=60):
 
 
 @pytest.mark.parametrize("discipline", DISCIPLINES)
-@pytest.mark.parametrize("cluster", [Cluster.pool(16), Cluster.of("2x V100:8")], ids=["pool", "nodes"])
+@pytest.mark.parametrize(
+    "cluster", [Cluster.pool(16), Cluster.of("2x V100:8")], ids=["pool", "nodes"]
+)
 def test_makespan_is_at_least_the_area(discipline, cluster):
     """No schedule ends before the work from any moment on, spread over all GPUs, is done."""
     for seed, order in itertools.product(range(3), ("fifo", "ljf", "saf", "unicep")):

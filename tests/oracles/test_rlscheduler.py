@@ -67,9 +67,7 @@ def test_bounded_slowdown(result, order, published):
     assert round(result(order).bounded_slowdown, 2) == published
 
 
-@pytest.mark.parametrize(
-    ("order", "published"), [("fifo", 0.657), ("sjf", 0.762), ("f1", 0.816)]
-)
+@pytest.mark.parametrize(("order", "published"), [("fifo", 0.657), ("sjf", 0.762), ("f1", 0.816)])
 def test_utilisation(result, order, published):
     """Work over capacity from the first submission to the last start is the published value."""
     assert round(result(order).utilisation, 3) == published

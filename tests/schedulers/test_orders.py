@@ -106,8 +106,7 @@ def at_time(keys, now):
 
 def test_every_order_is_checked():
     """No registered order lacks a literal formula here or a test of its own below."""
-    built_in = {name for name, o in ORDERS.items() if o.function.__module__.startswith("yardmaster.")}
-    assert built_in == set(FORMULAS) | WITHOUT_FORMULA
+    assert set(ORDERS) == set(FORMULAS) | WITHOUT_FORMULA
 
 
 @pytest.mark.parametrize("name", FORMULAS)
@@ -117,7 +116,7 @@ def test_ranking_is_that_of_the_formula(name, seed):
     workload = random_workload(seed)
     jobs = as_jobs(workload)
     keys = keys_of(name, workload, Cluster.pool(POOL))
-    for now in np.quantile(workload.submit_s, [0.1, 0.5, 1.0]).tolist() + [5 * TWELVE_HOURS]:
+    for now in [*np.quantile(workload.submit_s, [0.1, 0.5, 1.0]).tolist(), 5 * TWELVE_HOURS]:
         waiting = np.flatnonzero(workload.submit_s <= now).tolist()
         expected = sorted(waiting, key=lambda row: (FORMULAS[name](jobs[row], now), row))
         ours = at_time(keys, now)
@@ -167,8 +166,7 @@ def naive_strict(workload, gpus, key, history):
 @pytest.mark.parametrize("name", [*FORMULAS, "qssf"])
 def test_whole_schedule_is_that_of_the_formula(name):
     """Ranking everybody by the formula at every event gives the schedule of the engine."""
-    # A tenth of the span keeps some thirty jobs waiting most of the time.
-    workload = random_workload(7, jobs=80, span_s=0.3 * TWELVE_HOURS)
+    workload = random_workload(7, jobs=80, span_s=0.1 * TWELVE_HOURS)  # so that many must wait
     jobs = as_jobs(workload)
     history = NaiveHistory(workload)
 
@@ -176,7 +174,7 @@ def test_whole_schedule_is_that_of_the_formula(name):
         return history.key[row] if name == "qssf" else FORMULAS[name](jobs[row], now)
 
     schedule = simulate(workload, Cluster.pool(POOL), f"{name}+strict")
-    assert np.median(schedule.start_s - workload.submit_s) > 0
+    assert np.count_nonzero(schedule.start_s > workload.submit_s) >= 20
     assert schedule.start_s.tolist() == naive_strict(workload, POOL, key, history)
 
 
@@ -253,8 +251,9 @@ def test_orders_that_read_run_times_say_so(name):
 def test_unusable_keys_are_refused(function, message):
     """Whatever cannot be compared is refused by name before it can mislead the engine."""
     workload = Workload.of(submit_s=[0, 1, 2, 3], duration_s=[5] * 4)
-    with np.errstate(all="ignore"), pytest.raises(YardmasterError, match=message):
-        simulate(workload, Cluster.pool(1), Order("mine", function, False, "test"))
+    order = Order("mine", function, reads_run_time=False, formula="test")
+    with pytest.raises(YardmasterError, match=message):
+        simulate(workload, Cluster.pool(1), order)
 
 
 def test_an_order_cannot_change_the_workload():
@@ -265,8 +264,9 @@ def test_an_order_cannot_change_the_workload():
         return jobs.submit_s
 
     workload = Workload.of(submit_s=[0, 1], duration_s=[5, 5])
+    order = Order("greedy", greedy, reads_run_time=False, formula="test")
     with pytest.raises(YardmasterError, match="read-only"):
-        simulate(workload, Cluster.pool(1), Order("greedy", greedy, False, "test"))
+        simulate(workload, Cluster.pool(1), order)
     assert workload.submit_s.tolist() == [0, 1]
 
 

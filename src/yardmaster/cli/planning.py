@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from yardmaster.experiments.plan import Plan
+from yardmaster.metrics.catalogue import metric
 from yardmaster.model.documents import validate
 from yardmaster.schedulers.language import parse_scheduler
 
@@ -14,11 +15,12 @@ def make_plan(**options: Any) -> Plan:
 
     Raises:
         InvalidConfigError: with every mistake.
-        UnknownNameError: for scheduler names that do not exist.
+        UnknownNameError: for schedulers and metrics that do not exist.
     """
     given = {key: value for key, value in options.items() if value is not None}
     plan = validate(Plan, given, f"yardmaster {options['command']}")
-    for scheduler in plan.schedulers:
+    metric(plan.objective)
+    for scheduler in (*plan.schedulers, *([plan.baseline] if plan.baseline else [])):
         parse_scheduler(scheduler)
     return plan
 

@@ -113,7 +113,8 @@ class Conservative:
         """Promise what has no promise, then start those whose time has come."""
         if self._is_outdated(yard, in_order):
             self.promises.clear()
-            yard.surprised = False
+            # Beside an overdue job promises are guesses, made anew at every pass until it ends.
+            yard.surprised = _has_overdue(yard)
         self._promise(yard, [row for row in in_order if row not in self.promises])
         for row in in_order:
             start_s, plan = self.promises[row]
@@ -129,7 +130,7 @@ class Conservative:
         return (
             yard.order.keeps_moving
             or yard.surprised
-            or any(run.expected_end_s <= yard.now_s for run in yard.running.values())
+            or _has_overdue(yard)
             or has_promise != sorted(has_promise, reverse=True)
         )
 
@@ -148,6 +149,10 @@ class Conservative:
             self.promises[row] = start_s, plan
             profile.change(start_s, plan, sign=-1)
             profile.change(start_s + yard.expected_s[row], plan)
+
+
+def _has_overdue(yard: Yard) -> bool:
+    return any(run.expected_end_s <= yard.now_s for run in yard.running.values())
 
 
 def rule(discipline: Discipline) -> Rule:

@@ -13,7 +13,7 @@ from yardmaster.engine.core.bits import WORD_BITS
 from yardmaster.engine.core.queue import MOST_FLOORS
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.requests import Shapes
-from yardmaster.engine.state import NOTHING, Discipline, OrderKind, Placement
+from yardmaster.engine.state import NOTHING, Discipline, OrderKind, Placement, QueueKind
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, IntArray, Workload
 
@@ -88,14 +88,12 @@ def lay_out(
     workload: Workload, cluster: Cluster, shapes: Shapes, keys: OrderKeys, options: Options
 ) -> Simulation:
     """Build the state at the first instant: everything free, nobody submitted."""
-    keeps_list = (
-        keys.kind != OrderKind.FIXED
-        or keys.rekey is not None
-        or options.discipline == Discipline.CONSERVATIVE
-    )
+    queue = _queue_kind(keys, options)
     tables = _job_tables(workload, shapes, options)
-    if keeps_list:
+    if queue is QueueKind.LIST:
         tables |= _list_tables(keys, len(workload))
+    elif queue is QueueKind.HEAPS:
+        tables |= _heap_tables(keys, shapes)
     else:
         tables |= _tree_tables(rank_of(keys.offset), shapes)
     tables |= _node_tables(cluster)
@@ -105,11 +103,18 @@ def lay_out(
         tables |= _promise_tables(len(workload), cluster.nodes)
     simulation = _joined(tables, options)
     numbers = _numbers(workload, cluster, shapes, keys, options)
-    numbers[at.KEEPS_LIST] = keeps_list
+    numbers[at.QUEUE_KIND] = queue
     for place, value in numbers.items():
         simulation.ints[place] = value
     simulation.reals[at.CLIP_LOW], simulation.reals[at.CLIP_HIGH] = keys.clip_s
     return simulation
+
+
+def _queue_kind(keys: OrderKeys, options: Options) -> QueueKind:
+    keys_change = keys.kind != OrderKind.FIXED or keys.rekey is not None
+    if keys_change or options.discipline is Discipline.CONSERVATIVE:
+        return QueueKind.LIST
+    return QueueKind.TREES if options.discipline is Discipline.EASY else QueueKind.HEAPS
 
 
 def _joined(tables: Tables, options: Options) -> Simulation:
@@ -191,6 +196,18 @@ def _list_tables(keys: OrderKeys, jobs: int) -> Tables:
             at.HISTORY_JOBS: Filled(0, groups + 1),
         }
     return tables
+
+
+def _heap_tables(keys: OrderKeys, shapes: Shapes) -> Tables:
+    """Leave every shape room for a heap of all its jobs."""
+    jobs = len(keys.offset)
+    members = np.bincount(shapes.of_job[shapes.of_job >= 0], minlength=len(shapes.gpus))
+    return {
+        at.OFFSET: keys.offset,
+        at.QUEUE: Filled(0, jobs),
+        at.QUEUE_AT: Filled(NOTHING, jobs),
+        at.SHAPE_FIRST_SLOT: np.cumsum(members) - members,
+    }
 
 
 def _tree_tables(rank: IntArray, shapes: Shapes) -> Tables:

@@ -74,7 +74,7 @@ LEVELS = 20  # numbers of free GPUs a node can have: the most in any node, plus 
 NODE_WORDS = 21  # words in a bit set of nodes
 LEVEL_WORDS = 22  # words in a bit set of levels
 GROUPS = 23  # groups of users in a HISTORY order
-KEEPS_LIST = 24  # 1: the queue is a list scanned in full; 0: one tree of ranks per shape
+QUEUE_KIND = 24  # a QueueKind
 TRUE_ENDS = 25  # 1: the scheduler expects the true ends; both completion heaps are the same table
 ONE_ARRIVAL = 26  # 1: an empty queue admits one arrival and schedules before the next
 RECORDS_GPUS = 27
@@ -83,11 +83,11 @@ PROMISE_ROOM = 29  # entries the promise tables can hold
 
 # Where each table of integers begins in `ints`; its length in brackets.
 JOB_SHAPE = 30  # [jobs] shape of the request; NOTHING if it can never be placed
-RANK = 31  # [jobs] place in a fixed order (tree queue)
-SLOT = 32  # [jobs] place within the shape, by rank (tree queue)
-SLOT_JOB = 33  # [jobs] job of each slot, shape after shape (tree queue)
-QUEUE = 34  # [jobs] the waiting jobs (list queue)
-QUEUE_AT = 35  # [jobs] where each stands in QUEUE (list queue)
+RANK = 31  # [jobs] place in a fixed order (trees)
+SLOT = 32  # [jobs] place within the shape, by rank (trees)
+SLOT_JOB = 33  # [jobs] job of each slot, shape after shape (trees)
+QUEUE = 34  # [jobs] the waiting jobs (list), or each shape's heap of them (heaps)
+QUEUE_AT = 35  # [jobs] where each stands in the list or in its heap
 GROUP = 36  # [jobs] whose history counts (HISTORY order)
 HISTORY_JOBS = 37  # [groups + 1] jobs finished, of each group and of all
 SHAPE_GPUS = 38  # [shapes]
@@ -95,10 +95,10 @@ SHAPE_CAP = 39  # [shapes] most GPUs on one node
 SHAPE_TYPES = 40  # [shapes] bit set of allowed GPU types
 SHAPE_SINGLE = 41  # [shapes] 1 if the gang must stay within one node
 SHAPE_QUEUED = 42  # [shapes] jobs waiting
-SHAPE_HEAD = 43  # [shapes] waiting job of lowest rank, or NOTHING (tree queue)
-SHAPE_FIRST_SLOT = 44  # [shapes] (tree queue)
-SHAPE_DEPTH = 45  # [shapes] floors of its tree (tree queue)
-SHAPE_FLOORS = 46  # [shapes · MOST_FLOORS] where each floor begins in `reals` (tree queue)
+SHAPE_HEAD = 43  # [shapes] waiting job of lowest rank, or NOTHING (trees)
+SHAPE_FIRST_SLOT = 44  # [shapes] where its part of SLOT_JOB or QUEUE begins
+SHAPE_DEPTH = 45  # [shapes] floors of its tree (trees)
+SHAPE_FLOORS = 46  # [shapes · MOST_FLOORS] where each floor begins in `reals` (trees)
 HEAP = 47  # [gpus] running jobs by end
 HEAP_AT = 48  # [jobs]
 EXPECTED_HEAP = 49  # [gpus] running jobs by expected end
@@ -137,8 +137,8 @@ RECORD = 75  # [holdings] word in GPU_BITS · 2³² + bits
 SUBMIT = 76  # [jobs]
 DURATION = 77  # [jobs]
 EXPECTED = 78  # [jobs] run time the scheduler believes
-TREE = 79  # [floors of all shapes] least expected run time below (tree queue)
-OFFSET = 80  # [jobs] key, or its constant part (list queue)
+TREE = 79  # [floors of all shapes] least expected run time below (trees)
+OFFSET = 80  # [jobs] key, or its constant part (list and heaps)
 RATE = 81  # [jobs] change of the key per second of age (AGEING)
 SINCE = 82  # [jobs] second from which age counts (AGEING)
 KEY = 83  # [jobs] scratch (conservative)
@@ -159,6 +159,17 @@ NOW = 0
 CLIP_LOW = 1  # bounds of the age in an AGEING order
 CLIP_HIGH = 2
 REALS_HEADER = 3
+
+
+class QueueKind(IntEnum):
+    """How the waiting jobs are kept; chosen once per simulation, by order and discipline."""
+
+    LIST = 0
+    """One list, scanned in full for every job started: for keys that change."""
+    HEAPS = 1
+    """One heap per shape: for fixed keys where only the first of a shape can be next."""
+    TREES = 2
+    """One tree per shape: for fixed keys where short jobs may overtake (EASY)."""
 
 
 class OrderKind(IntEnum):

@@ -7,19 +7,37 @@ from columns of jobs to a finished schedule, with the core loaded.
 
 from __future__ import annotations
 
+import importlib.util
+import itertools
 import math
+import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 
+from yardmaster.experiments.measurements import (
+    ALONE_NODES,
+    FULL,
+    OURS,
+    SIDE_BY_SIDE_NODES,
+    SIMPY,
+    Benchmark,
+    Case,
+    DeepQueue,
+    FirstCompilation,
+    Growth,
+    Memory,
+    Plan,
+    Row,
+)
 from yardmaster.experiments.stopwatch import (
     Contender,
-    Timing,
-    first_call_s,
     in_fresh_process,
+    machine,
     peak_memory_mib,
     race,
 )
@@ -32,150 +50,13 @@ Rival = Callable[[Workload, Cluster, str], FloatArray]
 """(workload, cluster, `strict` or `skip`) → start second of every job, first in, first out."""
 Progress = Callable[[str, float], None]
 """Told what is being measured now, and which fraction of the work is behind."""
-
-OURS = "yardmaster"
-SIMPY = "simpy"
-LOADS = (0.9, 1.3)
-SCHEDULERS = ("fifo+strict", "sjf+strict", "fifo+skip", "fifo+easy")
-SIDE_BY_SIDE_NODES, ALONE_NODES, GPUS_PER_NODE = 64, 128, 8
-BURST_JOBS = 120_000
-"""All submitted at one instant; the cluster takes a thousand, so more than 100,000 wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """Jobs on machines under a scheduler."""
-
-    scheduler: str
-    jobs: int
-    load: float
-    nodes: int
-
-    @property
-    def cluster(self) -> Cluster:
-        """The machines, eight GPUs each."""
-        return Cluster.of(f"{self.nodes}x V100:{GPUS_PER_NODE}")
-
-    @property
-    def workload(self) -> Workload:
-        """The jobs: 1, 2, 4 or 8 GPUs, log-normal run times, Poisson arrivals."""
-        return _workload(self.jobs, self.load, self.nodes)
-
-    @property
-    def text(self) -> str:
-        """The case in words."""
-        return f"{self.scheduler}, {self.jobs:,} jobs, load {self.load:.0%}, {self.nodes} nodes"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One contender's time on one case."""
-
-    case: Case
-    contender: str
-    timing: Timing
-    ratio: float
-    """Its time divided by Yardmaster's; a lower bound if it was stopped."""
-
-    @property
-    def jobs_per_s(self) -> float:
-        """Simulated jobs per second of real time; an upper bound if it was stopped."""
-        return self.case.jobs / self.timing.seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """How Yardmaster's time grows with the number of jobs."""
-
-    scheduler: str
-    load: float
-    exponent: float
-    """Slope of log time over log jobs, from 10,000 jobs up (below, fixed costs dominate)."""
-    per_job_ratio: float
-    """Time per job at 1,000,000 jobs divided by that at 100,000."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeepQueue:
-    """What a deep queue costs: the same jobs submitted at once, and at 90 % load."""
-
-    scheduler: str
-    waiting: int
-    short_queue_s: float
-    deep_queue_s: float
-
-    @property
-    def ratio(self) -> float:
-        """Time per job with the deep queue, divided by that with the short one."""
-        return self.deep_queue_s / self.short_queue_s
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """The most memory a whole process held: interpreter, core, jobs, replay and schedule."""
-
-    case: Case
-    mib: float
-
-
-@dataclass(frozen=True, slots=True)
-class FirstCompilation:
-    """Seconds of the first simulation ever, with no machine code kept on disk."""
-
-    seconds: float
-
-
 Result = Row | DeepQueue | Memory | FirstCompilation
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run measures."""
-
-    name: str
-    side_by_side: tuple[int, ...]
-    """Numbers of jobs at which rivals are measured too."""
-    alone: tuple[int, ...]
-    """Numbers of jobs at which only Yardmaster is measured, and its growth."""
-    memory: tuple[int, ...]
-    burst: int
-    """Jobs submitted at one instant for the deep queue; 0 leaves it out."""
-    compiles: bool
-    """Whether the first compilation is measured."""
-    patience_s: float
-    """A rival's run is stopped after this long."""
-
-
-QUICK = Plan(
-    name="quick",
-    side_by_side=(1_000, 10_000),
-    alone=(1_000, 10_000),
-    memory=(10_000,),
-    burst=0,
-    compiles=False,
-    patience_s=2.0,
-)
-FULL = Plan(
-    name="full",
-    side_by_side=(1_000, 10_000, 100_000),
-    alone=(1_000, 10_000, 100_000, 1_000_000),
-    memory=(1_000, 100_000, 1_000_000),
-    burst=120_000,  # the cluster takes a few hundred at once, so more than 100,000 wait
-    compiles=True,
-    patience_s=40.0,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """Everything measured in one run."""
-
-    plan: Plan
-    rows: tuple[Row, ...]
-    growth: tuple[Growth, ...]
-    deep_queues: tuple[DeepQueue, ...]
-    memory: tuple[Memory, ...]
-    first_compilation: FirstCompilation | None
+LOADS = (0.9, 1.3)
+RULES = ("strict", "skip")
+SCHEDULERS = ("fifo+strict", "sjf+strict", "fifo+skip", "fifo+easy")
+GPUS_PER_NODE = 8
+SMALL = Case("fifo+strict", 1_000, 0.9, SIDE_BY_SIDE_NODES)
 
 
 def measure(
@@ -194,7 +75,7 @@ def measure(
     Raises:
         ConformanceError: if a rival's start times differ from ours.
     """
-    _replay(Case("fifo+strict", 1_000, 0.9, SIDE_BY_SIDE_NODES))  # load the core
+    _replay_case(SMALL)  # load the core
     steps = list(_steps(plan, {SIMPY: _reference, **(rivals or {})}))
     results: list[Result] = []
     for number, (label, work) in enumerate(steps):
@@ -205,12 +86,25 @@ def measure(
     compilations = [result for result in results if isinstance(result, FirstCompilation)]
     return Benchmark(
         plan=plan,
+        machine=machine(),
         rows=rows,
         growth=tuple(_growth(rows)),
         deep_queues=tuple(result for result in results if isinstance(result, DeepQueue)),
         memory=tuple(result for result in results if isinstance(result, Memory)),
         first_compilation=compilations[0] if compilations else None,
     )
+
+
+def checkout_rivals() -> dict[str, Rival]:
+    """Return the rivals of the source checkout this package runs from; none if installed."""
+    path = Path(__file__).resolve().parents[3] / "benchmarks" / "plain_heap_loop.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path) if path.exists() else None
+    if spec is None or spec.loader is None:
+        return {}
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rivals: dict[str, Rival] = module.RIVALS
+    return rivals
 
 
 def _steps(
@@ -235,9 +129,9 @@ def _steps(
 
 
 def _side_by_side(case: Case, rivals: Mapping[str, Rival], patience_s: float) -> list[Row]:
-    workload, cluster = case.workload, case.cluster
+    workload, cluster = _workload(case.jobs, case.load, case.nodes), _cluster(case.nodes)
     rule = case.scheduler.partition("+")[2]
-    contenders: dict[str, Contender] = {OURS: partial(_replay, case)}
+    contenders: dict[str, Contender] = {OURS: partial(_replay, workload, cluster, case.scheduler)}
     for name, rival in rivals.items():
         contenders[name] = partial(rival, workload, cluster, rule)
     timings = race(contenders, patience_s=patience_s)
@@ -245,17 +139,25 @@ def _side_by_side(case: Case, rivals: Mapping[str, Rival], patience_s: float) ->
     return [Row(case, name, timing, timing.seconds / ours_s) for name, timing in timings.items()]
 
 
-def _replay(case: Case) -> FloatArray:
-    return simulate(case.workload, case.cluster, case.scheduler, compile_core="always").start_s
+def _replay(workload: Workload, cluster: Cluster, scheduler: str) -> FloatArray:
+    return simulate(workload, cluster, scheduler, compile_core="always").start_s
+
+
+def _replay_case(case: Case) -> None:
+    _replay(_workload(case.jobs, case.load, case.nodes), _cluster(case.nodes), case.scheduler)
 
 
 def _reference(workload: Workload, cluster: Cluster, rule: str) -> FloatArray:
     return simulate(workload, cluster, f"fifo+{rule}", engine="simpy").start_s
 
 
+def _cluster(nodes: int) -> Cluster:
+    return Cluster.of(f"{nodes}x V100:{GPUS_PER_NODE}")
+
+
 @lru_cache(maxsize=1)  # one: a million jobs are large
 def _workload(jobs: int, load: float, nodes: int) -> Workload:
-    return simple(jobs=jobs, seed=1, gpus=nodes * GPUS_PER_NODE, load=load, sizes=SIZES)
+    return simple(jobs=jobs, seed=1, gpus=nodes * GPUS_PER_NODE, load=load)
 
 
 def _growth(rows: Sequence[Row]) -> Iterator[Growth]:
@@ -272,17 +174,23 @@ def _growth(rows: Sequence[Row]) -> Iterator[Growth]:
             continue
         slope = np.polyfit(np.log(large), np.log([seconds[jobs] for jobs in large]), 1)[0]
         per_job = seconds[large[-1]] / large[-1] / (seconds[large[-2]] / large[-2])
-        yield Growth(scheduler, load, float(slope), large[-1], large[-2], per_job)
+        yield Growth(scheduler, load, float(slope), large[-2], large[-1], per_job)
 
 
 def _deep_queue(scheduler: str, jobs: int) -> list[DeepQueue]:
     case = Case(scheduler, jobs, 0.9, ALONE_NODES)
-    spread, cluster = case.workload, case.cluster
+    spread, cluster = _workload(case.jobs, case.load, case.nodes), _cluster(case.nodes)
     burst = spread.with_columns(submit_s=np.zeros(jobs), deadline_s=np.full(jobs, np.nan))
-    replay = partial(simulate, cluster=cluster, scheduler=scheduler, compile_core="always")
-    starts_s = replay(burst).start_s
-    timings = [race({OURS: lambda: replay(jobs).start_s}, patience_s=math.inf)[OURS].seconds for jobs in (spread, burst)]
-    return [DeepQueue(scheduler, int(np.count_nonzero(starts_s > 0)), *timings)]
+    waiting = int(np.count_nonzero(_replay(burst, cluster, scheduler) > 0))
+    timings = race(
+        {
+            "short": partial(_replay, spread, cluster, scheduler),
+            "deep": partial(_replay, burst, cluster, scheduler),
+        },
+        patience_s=math.inf,
+        must_agree=False,
+    )
+    return [DeepQueue(scheduler, waiting, timings["short"].seconds, timings["deep"].seconds)]
 
 
 def _memory(case: Case) -> list[Memory]:
@@ -290,7 +198,7 @@ def _memory(case: Case) -> list[Memory]:
 
 
 def _peak_mib(case: Case) -> float:
-    _replay(case)
+    _replay_case(case)
     return peak_memory_mib()
 
 
@@ -300,8 +208,8 @@ def _first_compilation() -> list[FirstCompilation]:
 
 
 def _first_call_s(cache_folder: str) -> float:
-    """Return the seconds of this process's first simulation with an empty folder of machine code."""
+    """Return the seconds of this process's first simulation, machine code going to a folder."""
     os.environ["YARDMASTER_CACHE_DIR"] = cache_folder
     begin = time.perf_counter()
-    _replay(Case("fifo+strict", 1_000, 0.9, SIDE_BY_SIDE_NODES))
+    _replay_case(SMALL)
     return time.perf_counter() - begin

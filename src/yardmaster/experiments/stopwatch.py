@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import os
+import platform
 import signal
 import statistics
 import threading
@@ -30,7 +31,7 @@ FEWEST_ROUNDS, MOST_ROUNDS = 5, 25
 RACE_S = 2.0
 """Short races are run again until they have taken this long."""
 LONG_RUN_S = 2.0
-"""A contender whose first run takes longer is not run again: noise cannot hide in it."""
+"""A rival whose first run takes longer is not run again: that one run is its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,27 @@ class _PatienceError(BaseException):
     """Raised inside a contender that takes too long; no contender may catch it by accident."""
 
 
-def race(contenders: Mapping[str, Contender], *, patience_s: float) -> dict[str, Timing]:
+def race(
+    contenders: Mapping[str, Contender], *, patience_s: float, must_agree: bool = True
+) -> dict[str, Timing]:
     """Time contenders turn by turn (A B C A B C …), so that noise of the machine hits all.
 
-    Everybody runs once before the clock counts: it warms caches up, and the start times must be
-    equal. A run that takes longer than `patience_s` is stopped, and stays unchecked.
+    Everybody runs once first: that warms caches up, and if they `must_agree` their start times
+    must be equal. A rival (all but the first contender) that takes longer than `patience_s` is
+    stopped, and stays unchecked.
 
     Raises:
         ConformanceError: if a contender's start times differ from the first contender's.
     """
-    first = {name: _timed(run, patience_s) for name, run in contenders.items()}
-    _check_equal({name: starts for name, (_, starts) in first.items() if starts is not None})
+    ours = next(iter(contenders))
+    first = {
+        name: _timed(run, math.inf if name == ours else patience_s)
+        for name, run in contenders.items()
+    }
+    if must_agree:
+        _check_equal({name: starts for name, (_, starts) in first.items() if starts is not None})
     seconds = {name: [taken] for name, (taken, _) in first.items()}
-    sprinters = [name for name, (taken, _) in first.items() if taken < LONG_RUN_S]
+    sprinters = [name for name in contenders if name == ours or first[name][0] < LONG_RUN_S]
     for name in sprinters:
         seconds[name].clear()
     for _ in range(_rounds(sum(first[name][0] for name in sprinters))):
@@ -123,6 +132,20 @@ def _patience(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+def machine() -> str:
+    """Return what the numbers were measured on, in one line."""
+    from importlib.metadata import version
+
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.machine()
+    return (
+        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()},"
+        f" NumPy {version('numpy')}, Numba {version('numba')}"
+    )
+
+
 def in_fresh_process(work: Callable[..., Result], *arguments: Any) -> Result:
     """Run `work` in a new interpreter, so that nothing of this process counts in."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -142,11 +165,3 @@ def peak_memory_mib() -> float:
 
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
-
-
-def first_call_s(call: Callable[[], object], cache_folder: str) -> float:
-    """Return the seconds `call` takes when machine code is kept in `cache_folder`."""
-    os.environ["YARDMASTER_CACHE_DIR"] = cache_folder
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin

@@ -7,7 +7,9 @@ the same result as plain Python, compiled, and on a GPU.
 from __future__ import annotations
 
 from yardmaster.engine.compilation import hot_kernel, kernel
-from yardmaster.engine.state import Ints
+from yardmaster.engine.state import (
+    Ints,
+)
 
 WORD_BITS = 32
 _LOW = 0xFFFFFFFF

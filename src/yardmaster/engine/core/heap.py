@@ -1,7 +1,7 @@
 """A binary heap of jobs from which any member can be removed.
 
 A heap is three tables: `heap` holds jobs, `key` orders them, `at` says where each job stands. The
-arguments are where those tables begin in the state.
+arguments are where those tables begin in the state. Equal keys go by row.
 
 A heap can also be *walked* in order without taking it apart: the frontier, itself a small heap,
 holds the places whose parents have been visited; its first entry is the next place in order.
@@ -10,7 +10,12 @@ holds the places whose parents have been visited; its first entry is the next pl
 from __future__ import annotations
 
 from yardmaster.engine.compilation import hot_kernel, kernel
-from yardmaster.engine.state import FRONTIER, NOTHING, Ints, Reals
+from yardmaster.engine.state import (
+    FRONTIER,
+    NOTHING,
+    Ints,
+    Reals,
+)
 
 
 @hot_kernel
@@ -27,7 +32,9 @@ def remove(ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, jo
     last = ints[heap + size - 1]
     if last == job:
         return
-    if place > 0 and reals[key + last] < reals[key + ints[heap + ((place - 1) >> 1)]]:
+    # The last member takes the free place, then moves to where it belongs; it can belong above
+    # only if it came from another branch.
+    if place > 0 and reals[key + last] <= reals[key + ints[heap + ((place - 1) >> 1)]]:
         _rise(ints, reals, heap, at, key, place, last)
     else:
         _sink(ints, reals, heap, at, key, size - 1, place, last)
@@ -40,7 +47,8 @@ def _rise(ints: Ints, reals: Reals, heap: int, at: int, key: int, place: int, jo
     while place > 0:
         parent = (place - 1) >> 1
         above = ints[heap + parent]
-        if reals[key + above] <= value:
+        other = reals[key + above]
+        if other < value or (other == value and above < job):
             break
         ints[heap + place] = above
         ints[at + above] = place
@@ -58,12 +66,15 @@ def _sink(
     child = 2 * place + 1
     while child < size:
         below = ints[heap + child]
+        least = reals[key + below]
         if child + 1 < size:
             right = ints[heap + child + 1]
-            if reals[key + right] < reals[key + below]:
+            other = reals[key + right]
+            if other < least or (other == least and right < below):
                 child += 1
                 below = right
-        if value <= reals[key + below]:
+                least = other
+        if value < least or (value == least and job < below):
             break
         ints[heap + place] = below
         ints[at + below] = place

@@ -1,14 +1,15 @@
 """The waiting jobs, and which of them comes next.
 
-Two forms, chosen by the caller once per simulation:
+Three forms (see `QueueKind`), chosen by the caller once per simulation:
 
-- *trees*, for orders whose keys never change: every shape has a tree over its jobs by rank, whose
-  floors hold the least expected run time of each eight entries of the floor below. Entering,
-  leaving, and "the first job in order that runs at most t seconds" all cost the logarithm of the
-  number of jobs.
+- *heaps*, one per shape, for orders whose keys never change: entering and leaving cost the
+  logarithm of the jobs waiting, and nothing else is touched.
+- *trees*, one per shape, likewise, where jobs may be passed over for being long: the floors of a
+  tree hold the least expected run time of each eight entries of the floor below, so that "the first
+  job in order that runs at most t seconds" costs the logarithm of the number of jobs.
 - *a list*, for orders whose keys change while jobs wait: scanned once per job started.
 
-Both answer `next_job`, limited per shape by `shape_limit`: −1 keeps the whole shape out, infinity
+All answer `next_job`, limited per shape by `shape_limit`: −1 keeps the whole shape out, infinity
 lets every job of it in, anything between lets in jobs expected to run no longer than that.
 """
 
@@ -18,6 +19,7 @@ import math
 
 from yardmaster.engine.compilation import hot_kernel, kernel
 from yardmaster.engine.core.bits import dice
+from yardmaster.engine.core.heap import push, remove
 from yardmaster.engine.state import (
     CLIP_HIGH,
     CLIP_LOW,
@@ -27,7 +29,6 @@ from yardmaster.engine.state import (
     HISTORY_JOBS,
     HISTORY_S,
     JOB_SHAPE,
-    KEEPS_LIST,
     NOTHING,
     NOW,
     OFFSET,
@@ -35,6 +36,7 @@ from yardmaster.engine.state import (
     PASSES,
     QUEUE,
     QUEUE_AT,
+    QUEUE_KIND,
     QUEUED,
     RANK,
     RATE,
@@ -52,6 +54,7 @@ from yardmaster.engine.state import (
     SLOT_JOB,
     Ints,
     OrderKind,
+    QueueKind,
     Reals,
 )
 
@@ -66,19 +69,23 @@ BEHIND_ALL = 1 << 60
 def enqueue(ints: Ints, reals: Reals, job: int) -> None:
     """Let a job wait."""
     shape = ints[ints[JOB_SHAPE] + job]
-    ints[ints[SHAPE_QUEUED] + shape] += 1
-    if ints[KEEPS_LIST] == 1:
-        if ints[ORDER] == OrderKind.HISTORY:
-            reals[ints[OFFSET] + job] = ints[ints[SHAPE_GPUS] + shape] * _usual_run_time(
-                ints, reals, ints[ints[GROUP] + job]
-            )
-        ints[ints[QUEUE] + ints[QUEUED]] = job
-        ints[ints[QUEUE_AT] + job] = ints[QUEUED]
-    else:
+    kind = ints[QUEUE_KIND]
+    if kind == QueueKind.HEAPS:
+        heap = ints[QUEUE] + ints[ints[SHAPE_FIRST_SLOT] + shape]
+        size = ints[ints[SHAPE_QUEUED] + shape]
+        push(ints, reals, heap, ints[QUEUE_AT], ints[OFFSET], size, job)
+    elif kind == QueueKind.TREES:
         _enter_tree(ints, reals, shape, ints[ints[SLOT] + job], reals[ints[EXPECTED] + job])
         head = ints[ints[SHAPE_HEAD] + shape]
         if head == NOTHING or ints[ints[RANK] + job] < ints[ints[RANK] + head]:
             ints[ints[SHAPE_HEAD] + shape] = job
+    else:
+        if ints[ORDER] == OrderKind.HISTORY:
+            usual_s = _usual_run_time(ints, reals, ints[ints[GROUP] + job])
+            reals[ints[OFFSET] + job] = ints[ints[SHAPE_GPUS] + shape] * usual_s
+        ints[ints[QUEUE] + ints[QUEUED]] = job
+        ints[ints[QUEUE_AT] + job] = ints[QUEUED]
+    ints[ints[SHAPE_QUEUED] + shape] += 1
     ints[QUEUED] += 1
 
 
@@ -86,25 +93,55 @@ def enqueue(ints: Ints, reals: Reals, job: int) -> None:
 def dequeue(ints: Ints, reals: Reals, job: int) -> None:
     """Let a waiting job go."""
     shape = ints[ints[JOB_SHAPE] + job]
-    ints[ints[SHAPE_QUEUED] + shape] -= 1
-    ints[QUEUED] -= 1
-    if ints[KEEPS_LIST] == 1:
+    kind = ints[QUEUE_KIND]
+    if kind == QueueKind.HEAPS:
+        heap = ints[QUEUE] + ints[ints[SHAPE_FIRST_SLOT] + shape]
+        size = ints[ints[SHAPE_QUEUED] + shape]
+        remove(ints, reals, heap, ints[QUEUE_AT], ints[OFFSET], size, job)
+    elif kind == QueueKind.TREES:
+        _leave_tree(ints, reals, shape, ints[ints[SLOT] + job])
+        if ints[ints[SHAPE_HEAD] + shape] == job:
+            ints[ints[SHAPE_HEAD] + shape] = _first_within(ints, reals, shape, math.inf)
+    else:
         place = ints[ints[QUEUE_AT] + job]
-        last = ints[ints[QUEUE] + ints[QUEUED]]
+        last = ints[ints[QUEUE] + ints[QUEUED] - 1]
         ints[ints[QUEUE] + place] = last
         ints[ints[QUEUE_AT] + last] = place
         ints[ints[QUEUE_AT] + job] = NOTHING
-        return
-    _leave_tree(ints, reals, shape, ints[ints[SLOT] + job])
-    if ints[ints[SHAPE_HEAD] + shape] == job:
-        ints[ints[SHAPE_HEAD] + shape] = _first_within(ints, reals, shape, math.inf)
+    ints[ints[SHAPE_QUEUED] + shape] -= 1
+    ints[QUEUED] -= 1
 
 
 @hot_kernel
 def next_job(ints: Ints, reals: Reals) -> int:
     """Return the first waiting job in order that `shape_limit` lets through, or NOTHING."""
-    if ints[KEEPS_LIST] == 1:
-        return _next_in_list(ints, reals)
+    kind = ints[QUEUE_KIND]
+    if kind == QueueKind.HEAPS:
+        return _next_in_heaps(ints, reals)
+    if kind == QueueKind.TREES:
+        return _next_in_trees(ints, reals)
+    return _next_in_list(ints, reals)
+
+
+@hot_kernel
+def _next_in_heaps(ints: Ints, reals: Reals) -> int:
+    """Limits are all or nothing here: the first of a shape stands for all of it."""
+    best = NOTHING
+    best_key = math.inf
+    limits, queued = ints[SHAPE_LIMIT], ints[SHAPE_QUEUED]
+    queue, first, keys = ints[QUEUE], ints[SHAPE_FIRST_SLOT], ints[OFFSET]
+    for shape in range(ints[SHAPES]):
+        if ints[queued + shape] > 0 and reals[limits + shape] >= 0.0:
+            job = ints[queue + ints[first + shape]]
+            key = reals[keys + job]
+            if best == NOTHING or key < best_key or (key == best_key and job < best):
+                best = job
+                best_key = key
+    return best
+
+
+@hot_kernel
+def _next_in_trees(ints: Ints, reals: Reals) -> int:
     best = NOTHING
     best_rank = BEHIND_ALL
     head, limits = ints[SHAPE_HEAD], ints[SHAPE_LIMIT]

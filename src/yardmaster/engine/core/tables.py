@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from yardmaster.engine.compilation import entry_point
 from yardmaster.engine.core.bits import WORD_BITS, lowest_bit
-from yardmaster.engine.state import Ints
+from yardmaster.engine.state import (
+    Ints,
+)
 
 
 @entry_point

@@ -1,0 +1,75 @@
+"""Rules of the house that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+MOST_LINES = 600
+MOST_FUNCTION_LINES = 90
+"""Including the docstring; the commands' option lists are the longest."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_files_and_functions_stay_short(path: Path):
+    """No file is longer than 600 lines and no function longer than 90."""
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MOST_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert length <= MOST_FUNCTION_LINES, f"{node.name} has {length} lines"
+
+
+def test_names_explain_themselves():
+    """No file is called utils, helpers, common or misc, or carries a version in its name."""
+    bad = {"utils", "util", "helpers", "helper", "common", "misc"}
+    for path in SOURCES + TESTS:
+        assert path.stem not in bad
+        assert "_v2" not in path.stem
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_every_test_says_what_it_shows(path: Path):
+    """Each test function has a docstring."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            assert ast.get_docstring(node), f"{node.name} says nothing"
+
+
+def test_the_library_does_not_print():
+    """Only the command line writes to the terminal."""
+    for path in SOURCES:
+        if "cli" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_print = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+            assert not is_print, path
+
+
+def test_every_compiled_module_is_listed():
+    """A kernel outside the listed modules would silently stay uncompiled."""
+    from yardmaster.engine.compilation import CORE_MODULES
+
+    folder = ROOT / "src/yardmaster/engine/core"
+    names = {f"yardmaster.engine.core.{path.stem}" for path in folder.glob("[a-z]*.py")}
+    assert names == set(CORE_MODULES)
+
+
+def test_header_places_are_distinct():
+    """Every counter, setting and table has its own place in the header of the state."""
+    from yardmaster.engine import state
+
+    places = [
+        value
+        for name, value in vars(state).items()
+        if name.isupper()
+        and isinstance(value, int)
+        and name not in {"NOTHING", "HEADER", "NOW", "CLIP_LOW", "CLIP_HIGH", "REALS_HEADER"}
+    ]
+    assert sorted(places) == list(range(state.HEADER))

@@ -1,0 +1,147 @@
+"""Comparisons are paired, honest about their intervals, and know their baseline."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.experiments.compare import DEFAULT_SCHEDULERS, compare, default_schedulers
+from yardmaster.metrics.catalogue import METRIC_NAMES
+from yardmaster.metrics.summary import summarise
+from yardmaster.model.cluster import Cluster
+from yardmaster.schedulers.language import parse_scheduler
+from yardmaster.schedulers.simulation import simulate
+from yardmaster.workloads.synthetic import simple
+
+CLUSTER = Cluster.of("2x V100:4")
+
+
+def sample(seed: int, jobs: int = 120, load: float = 1.1):
+    return simple(jobs=jobs, seed=seed, gpus=8, load=load, max_gpus=4)
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return compare([sample(seed) for seed in range(6)], CLUSTER, ["fifo", "ljf", "sjf+easy"])
+
+
+def test_rows_are_ranked_by_the_objective(comparison):
+    """The best scheduler stands first and every metric has a value per row."""
+    means = [row.metrics["mean_jct_s"].mean for row in comparison.rows]
+    assert means == sorted(means)
+    assert all(set(row.metrics) == set(METRIC_NAMES) for row in comparison.rows)
+
+
+def test_means_are_those_of_the_simulations(comparison):
+    """A row's mean is the mean of what `simulate` and `summarise` say one by one."""
+    for row in comparison.rows:
+        values = [
+            summarise(simulate(sample(seed), CLUSTER, row.scheduler))["mean_jct_s"]
+            for seed in range(6)
+        ]
+        assert row.metrics["mean_jct_s"].mean == pytest.approx(np.mean(values), rel=1e-12)
+
+
+def test_differences_refer_to_the_baseline(comparison):
+    """The baseline differs from itself by exactly nothing; others by the ratio of means."""
+    rows = {row.scheduler: row for row in comparison.rows}
+    base = rows["fifo+strict"]
+    assert comparison.baseline == "fifo+strict"
+    assert (base.difference.mean, base.difference.low, base.difference.high) == (0, 0, 0)
+    for row in comparison.rows:
+        ratio = row.metrics["mean_jct_s"].mean / base.metrics["mean_jct_s"].mean - 1
+        assert row.difference.mean == pytest.approx(ratio)
+
+
+def test_clear_winner_is_marked(comparison):
+    """Clairvoyant shortest-first beats first and longest first beyond doubt, and says so."""
+    assert [row.is_winner for row in comparison.rows] == [True, False, False]
+    assert comparison.rows[0].scheduler == "sjf+easy"
+    assert comparison.rows[0].information == "clairvoyant"
+
+
+def test_equal_schedulers_have_no_winner():
+    """Two names for the same thing differ by nothing, so neither wins."""
+    result = compare([sample(seed) for seed in range(4)], CLUSTER, ["fifo", "static-equal"])
+    assert not any(row.is_winner for row in result.rows)
+
+
+def test_hindsight_gap_of_the_best_of_each_workload_is_zero(comparison):
+    """Somebody is best on every workload: the least gap over schedulers is the winner's."""
+    assert comparison.rows[0].hindsight_gap == pytest.approx(0.0)
+    assert all(row.hindsight_gap >= 0 for row in comparison.rows)
+
+
+def test_nobody_beats_the_bound(comparison):
+    """The bound gap is never negative, whatever the scheduler."""
+    assert all(row.bound_gap >= 0 for row in comparison.rows)
+
+
+def test_higher_is_better_objectives_rank_the_other_way():
+    """With utilisation as objective the largest value stands first."""
+    result = compare(
+        [sample(seed) for seed in range(3)], CLUSTER, ["fifo", "fifo+skip"], objective="utilisation"
+    )
+    values = [row.metrics["utilisation"].mean for row in result.rows]
+    assert values == sorted(values, reverse=True)
+    assert all(math.isnan(row.bound_gap) for row in result.rows)
+
+
+def test_one_workload_is_cut_into_blocks():
+    """A single workload gives intervals for means over jobs, and none for the rest."""
+    result = compare(sample(0, jobs=400), CLUSTER, ["fifo", "sjf"])
+    row = result.rows[0]
+    assert result.units == "20 blocks of one workload"
+    assert row.metrics["mean_jct_s"].low < row.metrics["mean_jct_s"].mean
+    assert math.isnan(row.metrics["makespan_s"].low)
+
+
+def test_a_tiny_workload_still_compares():
+    """One job gives a table without intervals rather than an error."""
+    result = compare(sample(0, jobs=1), CLUSTER, ["fifo", "sjf"])
+    assert math.isnan(result.rows[0].difference.low)
+    assert not result.rows[0].is_winner
+
+
+def test_defaults_fall_back_to_true_durations():
+    """Without estimates the default schedulers read true durations, and there are still eight."""
+    with_estimates = sample(0)
+    without = with_estimates.with_columns(estimate_s=np.full(len(with_estimates), np.nan))
+    assert default_schedulers([with_estimates]) == DEFAULT_SCHEDULERS
+    names = default_schedulers([without])
+    assert len(names) >= 8
+    assert not any("~" in name for name in names)
+    assert {str(parse_scheduler(name)) for name in DEFAULT_SCHEDULERS} == set(DEFAULT_SCHEDULERS)
+
+
+def test_progress_counts_every_simulation():
+    """Progress is told before each simulation and once at the end."""
+    seen: list[tuple[int, int]] = []
+    compare(
+        [sample(0), sample(1)],
+        CLUSTER,
+        ["fifo", "sjf"],
+        progress=lambda _label, done, total: seen.append((done, total)),
+    )
+    assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"objective": "mean_jtc_s"}, UnknownNameError, "mean_jct_s"),
+        ({"objective": "jobs"}, YardmasterError, "same under every scheduler"),
+        ({"baseline": "saf"}, YardmasterError, "not among the schedulers"),
+        ({"schedulers": []}, YardmasterError, "at least one scheduler"),
+        ({"schedulers": ["sjff"]}, UnknownNameError, "Did you mean 'sjf'"),
+        ({"workloads": []}, YardmasterError, "at least one workload"),
+    ],
+)
+def test_bad_arguments_are_explained(options, error, message):
+    """Every mistake names what is wrong and what would be right."""
+    arguments = {"workloads": sample(0), "schedulers": ["fifo"]} | options
+    with pytest.raises(error, match=message):
+        compare(arguments.pop("workloads"), CLUSTER, arguments.pop("schedulers"), **arguments)

@@ -1,0 +1,64 @@
+"""The README tells the truth."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_example_runs_as_written(tmp_path: Path):
+    """The Python example runs verbatim and prints a mean JCT and a table with all three names."""
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.splitlines()[0]) > 0
+    for name in ("fifo+easy", "sjf+easy", "narrow-and-old+skip"):
+        assert name in done.stdout
+
+
+def test_every_link_leads_somewhere():
+    """Relative links in the README and in docs point to files that exist."""
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_named_commands_exist():
+    """Every `make` target and every yardmaster command the README names exists."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    help_text = subprocess.run(
+        [sys.executable, "-m", "yardmaster", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for command in re.findall(r"yardmaster ([a-z]+)", README):
+        if command not in ("as",):
+            assert command in help_text
+
+
+def test_number_of_orders_is_right():
+    """The README counts the orders as they are."""
+    from yardmaster.schedulers.orders import ORDERS
+
+    (count,) = re.findall(r"… (\d+) of them", README)
+    built_in = [entry for entry in ORDERS.values() if "yardmaster" in entry.function.__module__]
+    assert int(count) == len(built_in)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"])
+def test_readable_width(name: str):
+    """Pages stay short enough to read."""
+    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= 150
