@@ -151,7 +151,7 @@ def test_importing_metrics_stays_light():
         "print([m for m in ('polars', 'matplotlib', 'numba', 'scipy', 'pydantic') "
         "if m in sys.modules])"
     )
-    result = subprocess.run(  # noqa: S603 (our own interpreter and text)
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"

@@ -11,7 +11,7 @@ from yardmaster.engine.state import OrderKind
 from yardmaster.errors import EntitlementError, YardmasterError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
-from yardmaster.schedulers.orders import ORDERS, Order
+from yardmaster.schedulers.orders import ORDERS, Order, order
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.schedulers.views import view_for
 
@@ -319,3 +319,11 @@ def test_kinds_of_keys():
     for name in FORMULAS:
         kind = keys_of(name, workload, Cluster.pool(POOL)).kind
         assert kind == (OrderKind.AGEING if name in ageing else OrderKind.FIXED)
+
+
+def test_built_in_orders_cannot_be_replaced():
+    """A user's order under a built-in name is refused, and the built-in one stays."""
+    before = ORDERS["sjf"]
+    with pytest.raises(YardmasterError, match="another name"):
+        order("sjf")(lambda jobs: jobs.gpus)
+    assert ORDERS["sjf"] is before

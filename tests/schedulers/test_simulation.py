@@ -126,10 +126,12 @@ def test_unknown_options(options, message):
         simulate(random_jobs(1), NODES, "fifo", **options)
 
 
-def test_nan_cut():
-    """A cut at no number is refused."""
-    with pytest.raises(YardmasterError, match="NaN"):
-        simulate(random_jobs(1), NODES, "fifo", until_s=math.nan)
+@pytest.mark.parametrize("engine", ["core", "simpy"])
+@pytest.mark.parametrize("until_s", [math.nan, -1.0, -math.inf])
+def test_impossible_cuts(engine, until_s):
+    """A cut at no number, or before the clock begins, is refused."""
+    with pytest.raises(YardmasterError, match=f"until_s .* got {until_s}"):
+        simulate(random_jobs(1), NODES, "fifo", until_s=until_s, engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["core", "simpy"])

@@ -162,6 +162,6 @@ def test_loaded_only_when_used():
         "t.check_order\n"
         "assert 'hypothesis' not in sys.modules and 'numba' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", code], check=True)
     with pytest.raises(AttributeError, match="chek_order"):
         _ = yardmaster.testing.chek_order

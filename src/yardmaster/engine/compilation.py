@@ -87,7 +87,6 @@ def compile_core(announce: Callable[[str], None] | None = None) -> None:
     """
     if _compiled:
         return
-    modules = [importlib.import_module(name) for name in CORE_MODULES]
     if announce is not None and not is_cached():
         announce("Compiling the simulation core (once per version, up to half a minute) …")
     _set_cache_folder()
@@ -101,14 +100,22 @@ def compile_core(announce: Callable[[str], None] | None = None) -> None:
         "_nrt": False,
         "no_cfunc_wrapper": True,
     }
+    replace_kernels(lambda function, special: njit(**(options | special))(function))
+
+
+def replace_kernels(compiler: Callable[[Callable[..., Any], dict[str, bool]], Any]) -> None:
+    """Replace every kernel of the core by what `compiler` makes of it, for the whole process.
+
+    The compiler is given the function and what is special about it (see `_kernels`).
+    """
+    modules = [importlib.import_module(name) for name in CORE_MODULES]
     for function, special in _kernels.items():
-        settings: dict[str, Any] = options | special
-        _compiled[function] = njit(**settings)(function)
+        _compiled[function] = compiler(function, special)
     for module in modules:
-        _replace_kernels(module)
+        _replace_in(module)
 
 
-def _replace_kernels(module: ModuleType) -> None:
+def _replace_in(module: ModuleType) -> None:
     """Point every name in `module` that refers to a kernel at the compiled form."""
     for name, value in list(vars(module).items()):
         if callable(value) and getattr(value, "__hash__", None) and value in _compiled:

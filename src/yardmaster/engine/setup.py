@@ -334,7 +334,8 @@ def _promise_tables(jobs: int, nodes: int) -> Tables:
 def _record_tables(workload: Workload, shapes: Shapes, options: Options) -> Tables:
     jobs = len(workload)
     # One record per word of GPU bits: a gang within a node needs as many as its node has words.
-    per_shape = np.where(shapes.single == 1, -(-shapes.cap // WORD_BITS), shapes.gpus)
+    words = np.minimum(-(-shapes.cap // WORD_BITS), shapes.gpus)
+    per_shape = np.where(shapes.single == 1, words, shapes.gpus)
     records = int(per_shape[shapes.of_job[shapes.of_job >= 0]].sum()) if options.records_gpus else 0
     return {
         at.JOB_SEGMENT: Filled(NOTHING, jobs),

@@ -22,6 +22,7 @@ import numpy as np
 from yardmaster.experiments.measurements import (
     ALONE_NODES,
     FULL,
+    LOADS,
     OURS,
     SIDE_BY_SIDE_NODES,
     SIMPY,
@@ -52,7 +53,6 @@ Progress = Callable[[str, float], None]
 """Told what is being measured now, and which fraction of the work is behind."""
 Result = Row | DeepQueue | Memory | FirstCompilation
 
-LOADS = (0.9, 1.3)
 RULES = ("strict", "skip")
 SCHEDULERS = ("fifo+strict", "sjf+strict", "fifo+skip", "fifo+easy")
 GPUS_PER_NODE = 8

@@ -11,6 +11,7 @@ SIMPY = "simpy"
 HEAP_LOOP = "heap loop"
 """The rival that source checkouts bring along, in `benchmarks/`."""
 
+LOADS = (0.9, 1.3)
 SIDE_BY_SIDE_NODES = 64
 ALONE_NODES = 128
 

@@ -113,12 +113,18 @@ def order(
     """
 
     def register(function: Function) -> Function:
+        if name in ORDERS and _is_built_in(ORDERS[name].function) and not _is_built_in(function):
+            raise YardmasterError(f"{name!r} is a built-in order; give yours another name.")
         text = formula or inspect.getdoc(function) or ""
         first_line = text.splitlines()[0] if text else ""
         ORDERS.add(name, Order(name, function, reads_run_time, first_line, source, discipline))
         return function
 
     return register
+
+
+def _is_built_in(function: KeyFunction) -> bool:
+    return function.__module__ == __name__
 
 
 def _at_least_one(seconds: FloatArray) -> FloatArray:

@@ -59,8 +59,8 @@ def simulate(
         raise unknown("engine", engine, ENGINES)
     if compatibility not in COMPATIBILITIES:
         raise unknown("compatibility mode", compatibility, COMPATIBILITIES)
-    if math.isnan(until_s):
-        raise YardmasterError("until_s must be a number of seconds, got NaN.")
+    if not until_s >= 0:  # NaN too
+        raise YardmasterError(f"until_s must be a second of the clock, 0 or later, got {until_s}.")
     chosen = parse_scheduler(scheduler)
     estimates = _estimates(workload, chosen)
     true_or_estimated = workload.duration_s if estimates is None else estimates

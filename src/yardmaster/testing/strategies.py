@@ -114,7 +114,7 @@ def workloads(draw: st.DrawFn, max_jobs: int = 20) -> Workload:
 
 
 @st.composite
-def long_workloads(draw: st.DrawFn, max_jobs: int = 250) -> Workload:
+def long_workloads(draw: st.DrawFn, max_jobs: int = 120) -> Workload:
     """Draw longer queues of few kinds of jobs; what happens in them is up to a seed."""
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     jobs = draw(st.integers(50, max_jobs))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from yardmaster.engine.compilation import kernel
 from yardmaster.engine.core.heap import begin_walk, walk_on
-from yardmaster.engine.core.nodes import add_held, fits_within, plan_on_available
+from yardmaster.engine.core.nodes import add_held, copy_table, fits_within, plan_on_available
 from yardmaster.engine.core.queue import key_now
 from yardmaster.engine.core.running import start
 from yardmaster.engine.state import (
@@ -262,11 +262,16 @@ def _window_fits(ints: Ints, reals: Reals, job: int, step: int) -> bool:
 
 @kernel
 def _start_promised(ints: Ints, reals: Reals) -> None:
-    """Start, in order, every job whose promised moment has come, on its promised nodes."""
+    """Start, in order, every job whose promised moment has come, on its promised nodes.
+
+    A job of no length takes no room in the profile, so more may be promised this moment than there
+    are GPUs; those that find none free keep their promise until the next pass of the same instant.
+    """
+    copy_table(ints, ints[NODE_FREE], ints[AVAILABLE])
     due = 0
     for place in range(ints[QUEUED]):
         job = ints[ints[QUEUE] + place]
-        if reals[ints[PROMISE] + job] <= reals[NOW]:
+        if reals[ints[PROMISE] + job] <= reals[NOW] and _take_promised(ints, job):
             ints[ints[FRONTIER] + due] = job
             due += 1
     for index in range(due):
@@ -280,3 +285,17 @@ def _start_promised(ints: Ints, reals: Reals) -> None:
             ]
         ints[PLAN] = ints[ints[PROMISE_LENGTH] + job]
         start(ints, reals, job)
+
+
+@kernel
+def _take_promised(ints: Ints, job: int) -> bool:
+    """Take the promised GPUs out of `available`; False, taking nothing, if some are not there."""
+    nodes = ints[PROMISE_NODE] + ints[ints[PROMISE_AT] + job]
+    gpus = ints[PROMISE_GPUS] + ints[ints[PROMISE_AT] + job]
+    length = ints[ints[PROMISE_LENGTH] + job]
+    for entry in range(length):
+        if ints[ints[AVAILABLE] + ints[nodes + entry]] < ints[gpus + entry]:
+            return False
+    for entry in range(length):
+        ints[ints[AVAILABLE] + ints[nodes + entry]] -= ints[gpus + entry]
+    return True
