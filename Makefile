@@ -27,7 +27,7 @@ test: setup  ## Run the tests
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-nightly: setup  ## Run the property tests with thousands of examples
-	@YARDMASTER_HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -q tests/properties
+	@YARDMASTER_PROPERTY_EXAMPLES=5000 $(BIN)/python -m pytest -q tests/properties
 
 check: setup  ## Lint, types and import layers
 	@$(BIN)/ruff check .
@@ -40,7 +40,7 @@ format: setup  ## Format the code
 	@$(BIN)/ruff format .
 
 bench: setup  ## Measure replay speed against plain Python and SimPy, side by side
-	@$(BIN)/yardmaster bench
+	@$(BIN)/python benchmarks/run.py
 
 clean:  ## Remove what the commands above made, except the virtual environment
 	rm -rf demo runs build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -98,7 +98,7 @@ def main() -> None:
         found_ints, found_reals = on_device[0].copy_to_host(), on_device[1].copy_to_host()
         for column, (want_ints, want_reals) in enumerate(expected):
             segments = int(want_ints[at.SEGMENTS])
-            assert found_ints[at.SEGMENTS, column] == segments == JOBS
+            np.testing.assert_equal((segments, found_ints[at.SEGMENTS, column]), (JOBS, JOBS))
             np.testing.assert_array_equal(found_ints[:, column], want_ints)
             np.testing.assert_array_equal(found_reals[:, column], want_reals)
         best = min(durations[1:])

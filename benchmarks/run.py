@@ -7,8 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from plain_heap_loop import RIVALS
-from yardmaster.experiments.benchmark import measure
+from yardmaster.experiments.benchmark import checkout_rivals, measure
 from yardmaster.experiments.benchmark_tables import to_record, to_text
 from yardmaster.experiments.measurements import FULL, QUICK
 
@@ -20,7 +19,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="PATH", help="also write the numbers here")
     arguments = parser.parse_args()
     benchmark = measure(
-        QUICK if arguments.quick else FULL, rivals=RIVALS, progress=_report_progress
+        QUICK if arguments.quick else FULL, rivals=checkout_rivals(), progress=_report_progress
     )
     print(to_text(benchmark, colour=sys.stdout.isatty()))
     if arguments.json is not None:

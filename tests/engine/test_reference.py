@@ -250,6 +250,12 @@ def test_one_arrival_chooses_before_the_rest_of_the_instant():
     assert starts(Discipline.COMMIT, jobs, pool, keys=keys) == [0, 6, 5]
 
 
+def test_promise_beside_a_job_about_to_end_is_made_anew():
+    """With one arrival at a time the pass precedes the completion; the promise must not last."""
+    jobs = [(0, 5, 1), (5, 3, 1)]
+    assert starts(Discipline.CONSERVATIVE, jobs, Cluster.pool(1), one_arrival=True) == [0, 5]
+
+
 def test_ageing_keys_let_the_patient_overtake():
     """The key falls twice as fast for the second job and passes the first at second 10."""
     keys = OrderKeys.ageing(

@@ -30,6 +30,7 @@ from yardmaster.testing.strategies import (
 EXAMPLES = int(os.environ.get("YARDMASTER_PROPERTY_EXAMPLES", "400"))
 
 often = settings(max_examples=EXAMPLES, deadline=None, print_blob=True)
+sometimes = settings(max_examples=max(EXAMPLES // 4, 10), deadline=None, print_blob=True)
 seldom = settings(max_examples=max(EXAMPLES // 10, 10), deadline=None, print_blob=True)
 # The same examples in every run: the process that compiles must not depend on luck.
 same = settings(
@@ -81,7 +82,7 @@ def test_engines_agree_when_the_profile_outgrows_its_table():
     assert_engines_agree(Situation(workload, cluster, keys, options, until_s=500.0))
 
 
-@often
+@sometimes
 @given(situations())
 def test_schedules_are_possible(situation):
     """Nobody shares a GPU, starts early, gets a wrong gang or runs too long."""
@@ -105,7 +106,7 @@ def test_schedules_are_possible(situation):
         assert all(one[1] <= other[0] for one, other in pairwise(spans))
 
 
-@often
+@sometimes
 @given(situations())
 def test_gpu_seconds_are_conserved(situation):
     """Finished jobs held their GPUs exactly as long as they run, others up to the cut."""
@@ -125,7 +126,7 @@ def test_gpu_seconds_are_conserved(situation):
     np.testing.assert_allclose(gpu_s, wanted_s * workload.gpus, rtol=1e-9, atol=1e-9)
 
 
-@often
+@sometimes
 @given(situations())
 def test_everybody_gets_through(situation):
     """Without a cut every job that can be placed finishes, and none waits on an idle cluster."""

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Row = TypeVar("Row")
 
 CORE_MODULES = (
     "yardmaster.engine.core.bits",
@@ -62,6 +63,15 @@ def entry_point(function: Function) -> Function:
     return function
 
 
+def bare(array: Row) -> Row:
+    """Return the array as the core wants it: itself, or compiled, a pointer to its first item.
+
+    A pointer is one word to pass where an array is seven, and indexing it has no case for negative
+    indices, which the core never uses.
+    """
+    return array
+
+
 def is_compiled() -> bool:
     """Whether the core of this process runs compiled."""
     return bool(_compiled)
@@ -100,7 +110,28 @@ def compile_core(announce: Callable[[str], None] | None = None) -> None:
         "_nrt": False,
         "no_cfunc_wrapper": True,
     }
+    _compiled[bare] = _pointer_to_array()
     replace_kernels(lambda function, special: njit(**(options | special))(function))
+
+
+def _pointer_to_array() -> Any:
+    """Return the compiled form of `bare`."""
+    from numba.extending import intrinsic
+
+    types: Any = importlib.import_module("numba.core.types")
+    cgutils: Any = importlib.import_module("numba.core.cgutils")
+
+    @intrinsic
+    def pointer(_: Any, array: Any) -> Any:
+        signature = types.CPointer(array.dtype)(array)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            (value,) = arguments
+            return cgutils.create_struct_proxy(signature.args[0])(context, builder, value).data
+
+        return signature, generate
+
+    return pointer
 
 
 def replace_kernels(compiler: Callable[[Callable[..., Any], dict[str, bool]], Any]) -> None:

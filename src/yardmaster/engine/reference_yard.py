@@ -23,7 +23,7 @@ Plan = dict[int, int]
 def dice(seed: int, first: int, second: int) -> int:
     """Throw the same dice as the core: 32 bits that depend only on the three numbers.
 
-    They are written out again because the core's own cannot be called once it is compiled.
+    They are written out again so that nothing here depends on whether the core is compiled.
     """
     return _mixed(_mixed(_mixed(seed) ^ first) + second)
 

@@ -56,24 +56,17 @@ def replay(
 
 
 def _run(simulation: Simulation, rekey: Rekey | None, until_s: float) -> None:
-    """Drive the core to the end, enlarging tables when it asks for room."""
-    # Imported late: compile_core replaces these functions.
-    from yardmaster.engine.core import events, passes
+    """Drive the core to the end, setting keys and enlarging tables when it asks."""
+    from yardmaster.engine.core import events  # late: compile_core replaces its functions
 
-    status: int = Status.PASS_DUE
-    while status != Status.DONE:
-        ints, reals = _arrays(simulation)
-        if status == Status.NEEDS_ROOM:
-            status = passes.schedule(ints, reals)
-        elif rekey is None:
-            status = events.replay(ints, reals, until_s)
-        else:
-            status = events.step_to_pass(ints, reals, until_s)
-            if status == Status.PASS_DUE:
-                _set_keys(simulation, rekey)
-                status = passes.schedule(ints, reals)
+    while True:
+        status = events.replay(*_arrays(simulation), until_s)
+        if status == Status.DONE:
+            return
         if status == Status.NEEDS_ROOM:
             simulation.make_room()
+        elif rekey is not None:
+            _set_keys(simulation, rekey)
 
 
 def _arrays(simulation: Simulation) -> tuple[Any, Any]:
@@ -157,7 +150,10 @@ def outcomes(
     workload: Workload, shapes: Shapes, start_s: FloatArray, end_s: FloatArray, cut_s: float
 ) -> npt.NDArray[np.int8]:
     """Return how each job's simulation ended."""
-    started, ended = ~np.isnan(start_s), ~np.isnan(end_s)
+    ended = ~np.isnan(end_s)
+    if ended.all():
+        return np.full(len(workload), Outcome.FINISHED, dtype=np.int8)
+    started = ~np.isnan(start_s)
     outcome = np.where(started, Outcome.RUNNING, Outcome.QUEUED)
     outcome = np.where(ended, Outcome.FINISHED, outcome)
     outcome = np.where(workload.submit_s > cut_s, Outcome.NOT_SUBMITTED, outcome)

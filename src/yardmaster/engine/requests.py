@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,12 +31,23 @@ class Shapes:
     """(shapes,) 1 if the gang must stay within one node."""
 
 
+_known: WeakKeyDictionary[Workload, WeakKeyDictionary[Cluster, Shapes]] = WeakKeyDictionary()
+"""Shapes found before: a comparison runs many schedulers on the same jobs and machines."""
+
+
 def shapes_of(workload: Workload, cluster: Cluster) -> Shapes:
     """Find the distinct requests and which of them can never be placed.
 
     Raises:
         UnknownNameError: if a job names a GPU type that no catalogue or cluster knows.
     """
+    by_cluster = _known.setdefault(workload, WeakKeyDictionary())
+    if cluster not in by_cluster:
+        by_cluster[cluster] = _find_shapes(workload, cluster)
+    return by_cluster[cluster]
+
+
+def _find_shapes(workload: Workload, cluster: Cluster) -> Shapes:
     type_sets = _type_sets(workload, cluster)
     most = int(cluster.node_gpus.max())
     wanted_cap = np.minimum(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -166,7 +167,7 @@ def _job_tables(workload: Workload, shapes: Shapes, options: Options) -> Tables:
         at.SHAPE_TYPES: shapes.types,
         at.SHAPE_SINGLE: shapes.single,
         at.SHAPE_QUEUED: Filled(0, len(shapes.gpus)),
-        at.SHAPE_LIMIT: Filled(0.0, len(shapes.gpus)),
+        at.SHAPE_LIMIT: Filled(np.inf, len(shapes.gpus)),
     }
 
 
@@ -256,7 +257,17 @@ def _floors(members: IntArray) -> tuple[IntArray, IntArray, int]:
     return depth, floors.ravel(), size
 
 
+_known_nodes: WeakKeyDictionary[Cluster, Tables] = WeakKeyDictionary()
+"""Tables of clusters laid out before; they are copied into every simulation."""
+
+
 def _node_tables(cluster: Cluster) -> Tables:
+    if cluster not in _known_nodes:
+        _known_nodes[cluster] = _find_node_tables(cluster)
+    return _known_nodes[cluster]
+
+
+def _find_node_tables(cluster: Cluster) -> Tables:
     """Index every node as free, all at once."""
     nodes, types = cluster.nodes, len(cluster.gpu_types)
     free, kind = cluster.node_gpus, cluster.node_type
@@ -370,6 +381,7 @@ def _numbers(
         at.TRUE_ENDS: options.expected_s is None,
         at.ONE_ARRIVAL: options.one_arrival,
         at.RECORDS_GPUS: options.records_gpus,
+        at.STOPS_AT_PASSES: keys.rekey is not None,
         at.PROFILE_ROOM: FIRST_PROFILE_ROOM,
         at.PROMISE_ROOM: len(workload) + cluster.nodes,
     }

@@ -75,6 +75,7 @@ def measure(
     Raises:
         ConformanceError: if a rival's start times differ from ours.
     """
+    measured_on = machine()  # before the work: how busy others keep it
     _replay_case(SMALL)  # load the core
     steps = list(_steps(plan, {SIMPY: _reference, **(rivals or {})}))
     results: list[Result] = []
@@ -86,7 +87,7 @@ def measure(
     compilations = [result for result in results if isinstance(result, FirstCompilation)]
     return Benchmark(
         plan=plan,
-        machine=machine(),
+        machine=measured_on,
         rows=rows,
         growth=tuple(_growth(rows)),
         deep_queues=tuple(result for result in results if isinstance(result, DeepQueue)),
@@ -97,13 +98,13 @@ def measure(
 
 def checkout_rivals() -> dict[str, Rival]:
     """Return the rivals of the source checkout this package runs from; none if installed."""
-    path = Path(__file__).resolve().parents[3] / "benchmarks" / "plain_heap_loop.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path) if path.exists() else None
-    if spec is None or spec.loader is None:
-        return {}
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    rivals: dict[str, Rival] = module.RIVALS
+    rivals: dict[str, Rival] = {}
+    for path in sorted((Path(__file__).resolve().parents[3] / "benchmarks").glob("*_loop.py")):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is not None and spec.loader is not None:
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            rivals |= module.RIVALS
     return rivals
 
 

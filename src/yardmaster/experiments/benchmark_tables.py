@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 VERDICT_STYLES = {"PASS": "green", "MISS": "bold red", "OPEN": "dim"}
 LEGEND = (
     "Time: median of whole calls of simulate, with the core loaded; contenders took turns.",
+    "CPU time: median of the same calls; well below the time, others kept the machine busy.",
     "Ratio: time divided by Yardmaster's on the same jobs; all start times were equal.",
     "> and ≥: the rival was stopped there, unchecked; its true time is longer.",
     "OPEN: this run cannot tell.",
@@ -94,7 +95,9 @@ def _tables(benchmark: Benchmark) -> Iterator[Table]:
 def _speed_table(rows: Sequence[Row]) -> Table:
     """Show contenders of one case below each other, a line between cases."""
     table = _table(
-        "Speed", ("scheduler", "load", "nodes", "jobs", "contender", "time", "jobs/s", "ratio"), []
+        "Speed",
+        ("scheduler", "load", "nodes", "jobs", "contender", "time", "CPU time", "jobs/s", "ratio"),
+        [],
     )
     before: Case | None = None
     for row in rows:
@@ -111,6 +114,7 @@ def _speed_table(rows: Sequence[Row]) -> Table:
             *(of_case if row.case != before else ("", "", "", "")),
             row.contender,
             ("> " if mark else "") + seconds(row.timing.seconds),
+            "" if mark else seconds(row.timing.cpu_s),
             ("< " if mark else "") + f"{row.jobs_per_s:,.0f}",
             ("≥ " if mark else "") + f"{row.ratio:,.1f}×" if row.contender != OURS else "",
         )

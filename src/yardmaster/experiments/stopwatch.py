@@ -10,13 +10,13 @@ import signal
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -40,13 +40,24 @@ class Timing:
 
     Attributes:
         seconds: median of the runs; where it was stopped, what it had used by then.
+        cpu_s: median processor time of the runs; well below `seconds`, it tells that others kept
+            the machine busy.
         runs: how many runs were timed.
         was_stopped: whether patience ended first, so that `seconds` is a lower bound.
     """
 
     seconds: float
+    cpu_s: float
     runs: int
     was_stopped: bool = False
+
+
+class _Run(NamedTuple):
+    """One run: real seconds, processor seconds, and its answer unless it was stopped."""
+
+    seconds: float
+    cpu_s: float
+    starts: FloatArray | None
 
 
 class _PatienceError(BaseException):
@@ -77,23 +88,28 @@ def _race(
         name: _timed(run, math.inf if name == ours else patience_s)
         for name, run in contenders.items()
     }
+    answers = {name: run.starts for name, run in first.items() if run.starts is not None}
     if must_agree:
-        _check_equal({name: starts for name, (_, starts) in first.items() if starts is not None})
-    seconds = {name: [taken] for name, (taken, _) in first.items()}
+        _check_equal(answers)
     sprinters = [
         name
-        for name, (taken, starts) in first.items()
-        if name == ours or (taken < LONG_RUN_S and starts is not None)
+        for name, run in first.items()
+        if name == ours or (run.seconds < LONG_RUN_S and name in answers)
     ]
-    for name in sprinters:
-        seconds[name].clear()
-    for _ in range(_rounds(sum(first[name][0] for name in sprinters))):
+    runs = {name: [run] for name, run in first.items() if name not in sprinters}
+    for _ in range(_rounds(sum(first[name].seconds for name in sprinters))):
         for name in sprinters:
-            seconds[name].append(_timed(contenders[name], math.inf)[0])
-    return {
-        name: Timing(statistics.median(seconds[name]), len(seconds[name]), starts is None)
-        for name, (_, starts) in first.items()
-    }
+            runs.setdefault(name, []).append(_timed(contenders[name], math.inf))
+    return {name: _summary(runs[name]) for name in contenders}
+
+
+def _summary(runs: Sequence[_Run]) -> Timing:
+    return Timing(
+        seconds=statistics.median(run.seconds for run in runs),
+        cpu_s=statistics.median(run.cpu_s for run in runs),
+        runs=len(runs),
+        was_stopped=any(run.starts is None for run in runs),
+    )
 
 
 @contextmanager
@@ -123,16 +139,13 @@ def _check_equal(starts: Mapping[str, FloatArray]) -> None:
             )
 
 
-def _timed(run: Contender, patience_s: float) -> tuple[float, FloatArray | None]:
-    """Return the seconds a run took and its answer; None if it was stopped."""
+def _timed(run: Contender, patience_s: float) -> _Run:
     gc.collect()
-    begin = time.perf_counter()
-    try:
-        with _patience(patience_s):
-            starts = run()
-    except _PatienceError:
-        return time.perf_counter() - begin, None
-    return time.perf_counter() - begin, starts
+    begin, cpu_begin = time.perf_counter(), time.process_time()
+    starts: FloatArray | None = None
+    with suppress(_PatienceError), _patience(patience_s):
+        starts = run()
+    return _Run(time.perf_counter() - begin, time.process_time() - cpu_begin, starts)
 
 
 @contextmanager
@@ -156,7 +169,7 @@ def _patience(seconds: float) -> Iterator[None]:
 
 
 def machine() -> str:
-    """Return what the numbers were measured on, in one line."""
+    """Return what the numbers are measured on, and how busy it is, in one line."""
     from importlib.metadata import version
 
     info = Path("/proc/cpuinfo")
@@ -164,8 +177,8 @@ def machine() -> str:
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.machine()
     return (
-        f"{processor}, {os.cpu_count()} cores; Python {platform.python_version()},"
-        f" NumPy {version('numpy')}, Numba {version('numba')}"
+        f"{processor}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f} before;"
+        f" Python {platform.python_version()}, NumPy {version('numpy')}, Numba {version('numba')}"
     )
 
 

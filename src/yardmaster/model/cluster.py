@@ -21,7 +21,7 @@ LARGEST_CLUSTER_GPUS = 4_000_000
 """Sizes beyond this are typing mistakes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Cluster:
     """Nodes × GPU type × count, with racks, host resources and power.
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -48,7 +49,7 @@ class Order:
     @property
     def is_asked_every_pass(self) -> bool:
         """Whether the keys come from a Python function before every pass."""
-        return len(inspect.signature(self.function).parameters) > 1
+        return _arguments(self.function) > 1
 
     def keys(self, jobs: JobsView) -> OrderKeys:
         """Return what the engine needs to keep this order over all jobs.
@@ -121,6 +122,11 @@ def order(
         return function
 
     return register
+
+
+@cache
+def _arguments(function: KeyFunction) -> int:
+    return len(inspect.signature(function).parameters)
 
 
 def _is_built_in(function: KeyFunction) -> bool:

@@ -51,9 +51,10 @@ class JobsView:
     user: Labels
     tenant: Labels
     kind: Labels
-    extra_w: FloatArray
-    """Watts the job adds while it runs, on the most frugal GPU type it may use."""
     cluster_gpus: int
+    _types: Labels
+    _frugal_w: FloatArray
+    """Watts above idle of the most frugal GPU type that each set of types allows."""
     _run_s: FloatArray | None
     _order: str
 
@@ -66,6 +67,12 @@ class JobsView:
                 " register it with reads_run_time=True."
             )
         return self._run_s
+
+    @property
+    def extra_w(self) -> FloatArray:
+        """Watts the job adds while it runs, on the most frugal GPU type it may use."""
+        per_gpu = self._frugal_w[self._types.codes.astype(np.int64) + 1]
+        return np.asarray(per_gpu * self.gpus, dtype=np.float64)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("duration_s", "estimate_s", "status"):
@@ -88,8 +95,9 @@ class JobsView:
             user=self.user.take(rows),
             tenant=self.tenant.take(rows),
             kind=self.kind.take(rows),
-            extra_w=self.extra_w[rows],
             cluster_gpus=self.cluster_gpus,
+            _types=self._types.take(rows),
+            _frugal_w=self._frugal_w,
             _run_s=None if self._run_s is None else self._run_s[rows],
             _order=self._order,
         )
@@ -107,8 +115,9 @@ def view_for(
         user=workload.user,
         tenant=workload.tenant,
         kind=workload.kind,
-        extra_w=_extra_watts(workload, cluster),
         cluster_gpus=cluster.gpus,
+        _types=workload.gpu_types,
+        _frugal_w=_frugal_watts(workload, cluster),
         _run_s=None if run_s is None else _read_only(run_s),
         _order=order,
     )
@@ -121,8 +130,8 @@ def _read_only(column: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return view
 
 
-def _extra_watts(workload: Workload, cluster: Cluster) -> FloatArray:
-    """Watts above idle of each job's gang on the most frugal GPU type it may use."""
+def _frugal_watts(workload: Workload, cluster: Cluster) -> FloatArray:
+    """Watts above idle of the most frugal allowed type, by label code + 1 (0: any type)."""
     from yardmaster.model.gpus import type_key
 
     here = {type_key(kind.name): kind.busy_w - kind.idle_w for kind in cluster.gpu_types}
@@ -130,5 +139,4 @@ def _extra_watts(workload: Workload, cluster: Cluster) -> FloatArray:
     for label in workload.gpu_types.names:
         allowed = [here[key] for key in map(type_key, label.split("|")) if key in here]
         frugal.append(min(allowed, default=frugal[0]))
-    per_gpu = np.asarray(frugal)[workload.gpu_types.codes.astype(np.int64) + 1]
-    return np.asarray(per_gpu * workload.gpus, dtype=np.float64)
+    return np.asarray(frugal, dtype=np.float64)

@@ -6,7 +6,7 @@ the same result as plain Python, compiled, and on a GPU.
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import entry_point, hot_kernel, kernel
+from yardmaster.engine.compilation import hot_kernel, kernel
 from yardmaster.engine.state import (
     Ints,
 )
@@ -68,7 +68,7 @@ def mix(value: int) -> int:
     return value ^ (value >> 16)
 
 
-@entry_point
+@kernel
 def dice(seed: int, first: int, second: int) -> int:
     """Return 32 random bits that depend only on the three numbers."""
     return mix(mix(mix(seed) ^ first) + second)

@@ -81,7 +81,8 @@ def conservative_pass(ints: Ints, reals: Reals) -> int:
         job = ints[ints[QUEUE] + place]
         if reals[ints[PROMISE] + job] == NO_PROMISE and not _promise(ints, reals, job):
             return _needs_room(ints)
-    ints[REPLAN] = 0
+    # Beside an overdue job promises are guesses, made anew at every pass until it ends.
+    ints[REPLAN] = _has_overdue(ints, reals)
     _start_promised(ints, reals)
     return Status.PASS_DUE
 
@@ -118,10 +119,7 @@ def _must_replan(ints: Ints, reals: Reals) -> bool:
     order = ints[ORDER]
     if ints[REPLAN] == 1 or order == OrderKind.AGEING or order == OrderKind.SHUFFLED:
         return True
-    if (
-        ints[RUNNING] > 0
-        and reals[ints[EXPECTED_END] + ints[ints[EXPECTED_HEAP] + 0]] <= reals[NOW]
-    ):
+    if _has_overdue(ints, reals):
         return True
     seen_newcomer = False
     for place in range(ints[QUEUED]):
@@ -130,6 +128,14 @@ def _must_replan(ints: Ints, reals: Reals) -> bool:
         elif seen_newcomer:
             return True
     return False
+
+
+@kernel
+def _has_overdue(ints: Ints, reals: Reals) -> bool:
+    """Whether a running job has outlived its expected end."""
+    if ints[RUNNING] == 0:
+        return False
+    return bool(reals[ints[EXPECTED_END] + ints[ints[EXPECTED_HEAP]]] <= reals[NOW])
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import entry_point, hot_kernel, kernel
+from yardmaster.engine.compilation import bare, entry_point, hot_kernel, kernel
 from yardmaster.engine.core.passes import schedule
 from yardmaster.engine.core.queue import enqueue
 from yardmaster.engine.core.running import finish
@@ -16,8 +16,10 @@ from yardmaster.engine.state import (
     NEXT_ARRIVAL,
     NOW,
     ONE_ARRIVAL,
+    PASS_IS_DUE,
     QUEUED,
     RUNNING,
+    STOPS_AT_PASSES,
     SUBMIT,
     Ints,
     Reals,
@@ -81,21 +83,26 @@ def _advance_one_arrival(ints: Ints, reals: Reals, now: float) -> None:
 
 @entry_point
 def replay(ints: Ints, reals: Reals, until: float) -> int:
-    """Run until nothing is left, `until` would be passed, or an array is full."""
+    """Run the simulation in these two contiguous arrays; see `run`."""
+    return run(bare(ints), bare(reals), until)
+
+
+@kernel
+def run(ints: Ints, reals: Reals, until: float) -> int:
+    """Run until nothing is left, `until` would be passed, or the caller is needed.
+
+    The caller is needed before every pass if it asked to be (to set keys, or to decide itself), and
+    when a table is full. Called again, the core goes on with the pass that was due.
+    """
     while True:
-        now = next_instant(ints, reals)
-        if now > until or now == math.inf:
-            return Status.DONE
-        advance(ints, reals, now)
+        if ints[PASS_IS_DUE] == 0:
+            now = next_instant(ints, reals)
+            if now > until or now == math.inf:
+                return Status.DONE
+            advance(ints, reals, now)
+            ints[PASS_IS_DUE] = 1
+            if ints[STOPS_AT_PASSES] == 1:
+                return Status.PASS_DUE
         if schedule(ints, reals) == Status.NEEDS_ROOM:
             return Status.NEEDS_ROOM
-
-
-@entry_point
-def step_to_pass(ints: Ints, reals: Reals, until: float) -> int:
-    """Handle one instant's events and stop before its pass, so that the caller can set keys."""
-    now = next_instant(ints, reals)
-    if now > until or now == math.inf:
-        return Status.DONE
-    advance(ints, reals, now)
-    return Status.PASS_DUE
+        ints[PASS_IS_DUE] = 0

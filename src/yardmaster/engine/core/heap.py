@@ -30,14 +30,9 @@ def remove(ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, jo
     place = ints[at + job]
     ints[at + job] = NOTHING
     last = ints[heap + size - 1]
-    if last == job:
-        return
-    # The last member takes the free place, then moves to where it belongs; it can belong above
-    # only if it came from another branch.
-    if place > 0 and reals[key + last] <= reals[key + ints[heap + ((place - 1) >> 1)]]:
-        _rise(ints, reals, heap, at, key, place, last)
-    else:
-        _sink(ints, reals, heap, at, key, size - 1, place, last)
+    if last != job:
+        hole = _sink(ints, reals, heap, at, key, size - 1, place)
+        _rise(ints, reals, heap, at, key, hole, last)
 
 
 @hot_kernel
@@ -58,30 +53,24 @@ def _rise(ints: Ints, reals: Reals, heap: int, at: int, key: int, place: int, jo
 
 
 @hot_kernel
-def _sink(
-    ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, place: int, job: int
-) -> None:
-    """Put `job` at `place` or as far below it as its key demands."""
-    value = reals[key + job]
+def _sink(ints: Ints, reals: Reals, heap: int, at: int, key: int, size: int, place: int) -> int:
+    """Let a hole sink to the bottom, the lesser child rising at each step; return where it ends.
+
+    Going all the way down and filling the hole from below compares less than stopping on the way,
+    and which child is lesser is computed rather than branched on: no processor can guess it.
+    """
     child = 2 * place + 1
     while child < size:
-        below = ints[heap + child]
-        least = reals[key + below]
-        if child + 1 < size:
-            right = ints[heap + child + 1]
-            other = reals[key + right]
-            if other < least or (other == least and right < below):
-                child += 1
-                below = right
-                least = other
-        if value < least or (value == least and job < below):
-            break
-        ints[heap + place] = below
-        ints[at + below] = place
-        place = child
+        left = ints[heap + child]
+        right = ints[heap + min(child + 1, size - 1)]
+        left_key, right_key = reals[key + left], reals[key + right]
+        goes_right = (right_key < left_key) | ((right_key == left_key) & (right < left))
+        lesser = right if goes_right else left
+        ints[heap + place] = lesser
+        ints[at + lesser] = place
+        place = child + 1 if goes_right else child
         child = 2 * place + 1
-    ints[heap + place] = job
-    ints[at + job] = place
+    return place
 
 
 @kernel

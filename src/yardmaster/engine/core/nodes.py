@@ -54,25 +54,23 @@ from yardmaster.engine.state import (
 @hot_kernel
 def enlist(ints: Ints, node: int) -> None:
     """Enter a node into the index under its current number of free GPUs."""
-    level = ints[ints[NODE_TYPE] + node] * ints[LEVELS] + ints[ints[NODE_FREE] + node]
+    free, kind = ints[ints[NODE_FREE] + node], ints[ints[NODE_TYPE] + node]
+    level = kind * ints[LEVELS] + free
     ints[ints[LEVEL_NODES] + level * ints[NODE_WORDS] + (node >> 5)] |= 1 << (node & 31)
     ints[ints[LEVEL_COUNT] + level] += 1
-    if ints[ints[LEVEL_COUNT] + level] == 1:
-        free = ints[ints[NODE_FREE] + node]
-        word = ints[ints[NODE_TYPE] + node] * ints[LEVEL_WORDS] + (free >> 5)
-        ints[ints[LEVEL_MASK] + word] |= 1 << (free & 31)
+    ints[ints[LEVEL_MASK] + kind * ints[LEVEL_WORDS] + (free >> 5)] |= 1 << (free & 31)
 
 
 @hot_kernel
 def unlist(ints: Ints, node: int) -> None:
     """Take a node out of the index."""
-    level = ints[ints[NODE_TYPE] + node] * ints[LEVELS] + ints[ints[NODE_FREE] + node]
+    free, kind = ints[ints[NODE_FREE] + node], ints[ints[NODE_TYPE] + node]
+    level = kind * ints[LEVELS] + free
     ints[ints[LEVEL_NODES] + level * ints[NODE_WORDS] + (node >> 5)] ^= 1 << (node & 31)
-    ints[ints[LEVEL_COUNT] + level] -= 1
-    if ints[ints[LEVEL_COUNT] + level] == 0:
-        free = ints[ints[NODE_FREE] + node]
-        word = ints[ints[NODE_TYPE] + node] * ints[LEVEL_WORDS] + (free >> 5)
-        ints[ints[LEVEL_MASK] + word] ^= 1 << (free & 31)
+    left = ints[ints[LEVEL_COUNT] + level] - 1
+    ints[ints[LEVEL_COUNT] + level] = left
+    is_last = 1 if left == 0 else 0
+    ints[ints[LEVEL_MASK] + kind * ints[LEVEL_WORDS] + (free >> 5)] ^= is_last << (free & 31)
 
 
 @hot_kernel
@@ -134,16 +132,19 @@ def copy_table(ints: Ints, source: int, target: int) -> None:
 
 
 @hot_kernel
-def plan_placement(ints: Ints, job: int) -> None:
-    """Plan the nodes of a job that fits now, by the scheduler's placement."""
+def plan_placement(ints: Ints, job: int) -> bool:
+    """Plan the nodes of a job by the scheduler's placement; False if it does not fit now."""
     shape = ints[ints[JOB_SHAPE] + job]
     if ints[ints[SHAPE_SINGLE] + shape] == 1 and ints[PLACEMENT] != Placement.RANDOM:
-        ints[ints[PLAN_NODE] + 0] = _indexed_node(ints, shape)
-        ints[ints[PLAN_GPUS] + 0] = ints[ints[SHAPE_GPUS] + shape]
+        node = _indexed_node(ints, shape)
+        ints[ints[PLAN_NODE]] = node
+        ints[ints[PLAN_GPUS]] = ints[ints[SHAPE_GPUS] + shape]
         ints[PLAN] = 1
-        return
+        return node != NOTHING
+    if not fits(ints, shape):
+        return False
     copy_table(ints, ints[NODE_FREE], ints[AVAILABLE])
-    plan_on_available(ints, job, ints[PLACEMENT])
+    return plan_on_available(ints, job, ints[PLACEMENT])
 
 
 @hot_kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import entry_point, kernel
+from yardmaster.engine.compilation import kernel
 from yardmaster.engine.core.conservative import conservative_pass
 from yardmaster.engine.core.nodes import fits, plan_placement
 from yardmaster.engine.core.queue import next_job
@@ -15,7 +15,6 @@ from yardmaster.engine.state import (
     DISCIPLINE,
     EXPECTED,
     FREE_GPUS,
-    JOB_SHAPE,
     NOTHING,
     NOW,
     PASSES,
@@ -30,7 +29,7 @@ from yardmaster.engine.state import (
 )
 
 
-@entry_point
+@kernel
 def schedule(ints: Ints, reals: Reals) -> int:
     """Start every job that the discipline starts now; return why the core stopped."""
     ints[PASSES] += 1
@@ -65,10 +64,10 @@ def _admit_all(ints: Ints, reals: Reals) -> None:
 @kernel
 def _start_in_order(ints: Ints, reals: Reals) -> int:
     """Start jobs in order until one does not fit; return that one, or NOTHING."""
-    _admit_all(ints, reals)
+    if ints[DISCIPLINE] == Discipline.EASY:
+        _admit_all(ints, reals)  # backfilling has set limits; under `strict` nobody does
     job = next_job(ints, reals)
-    while job != NOTHING and fits(ints, ints[ints[JOB_SHAPE] + job]):
-        plan_placement(ints, job)
+    while job != NOTHING and plan_placement(ints, job):
         start(ints, reals, job)
         job = next_job(ints, reals)
     return job
@@ -97,14 +96,12 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
 @kernel
 def _start_committed(ints: Ints, reals: Reals) -> None:
     """Start the chosen job when it fits, then choose again; a choice is never taken back."""
-    _admit_all(ints, reals)
     while True:
         if ints[COMMITTED] == NOTHING:
             ints[COMMITTED] = next_job(ints, reals)
         job = ints[COMMITTED]
-        if job == NOTHING or not fits(ints, ints[ints[JOB_SHAPE] + job]):
+        if job == NOTHING or not plan_placement(ints, job):
             return
-        plan_placement(ints, job)
         start(ints, reals, job)
         ints[COMMITTED] = NOTHING
 

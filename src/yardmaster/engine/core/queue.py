@@ -29,6 +29,7 @@ from yardmaster.engine.state import (
     HISTORY_JOBS,
     HISTORY_S,
     JOB_SHAPE,
+    NEXT_ARRIVAL,
     NOTHING,
     NOW,
     OFFSET,
@@ -115,6 +116,8 @@ def dequeue(ints: Ints, reals: Reals, job: int) -> None:
 @hot_kernel
 def next_job(ints: Ints, reals: Reals) -> int:
     """Return the first waiting job in order that `shape_limit` lets through, or NOTHING."""
+    if ints[QUEUED] == 0:
+        return NOTHING
     kind = ints[QUEUE_KIND]
     if kind == QueueKind.HEAPS:
         return _next_in_heaps(ints, reals)
@@ -126,6 +129,11 @@ def next_job(ints: Ints, reals: Reals) -> int:
 @hot_kernel
 def _next_in_heaps(ints: Ints, reals: Reals) -> int:
     """Limits are all or nothing here: the first of a shape stands for all of it."""
+    if ints[QUEUED] == 1:
+        job = ints[NEXT_ARRIVAL] - 1  # most often the one that waits is the one that just came
+        if ints[ints[QUEUE_AT] + job] != NOTHING:
+            limit = reals[ints[SHAPE_LIMIT] + ints[ints[JOB_SHAPE] + job]]
+            return job if limit >= 0.0 else NOTHING
     best = NOTHING
     best_key = math.inf
     limits, queued = ints[SHAPE_LIMIT], ints[SHAPE_QUEUED]
