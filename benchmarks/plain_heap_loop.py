@@ -1,9 +1,9 @@
 """The honest rival: a plain heap loop, as most simulators of batch queues are at heart.
 
-A heap of completions, a heap of waiting jobs by key, nodes kept in sorted lists by free GPUs; at one
-instant completions, then arrivals, then one pass, exactly as in Yardmaster's core, so that start
-times must be equal. It knows jobs that fit into one node and orders with fixed keys, and records
-start, end and node of every job.
+A heap of completions, a heap of waiting jobs by key, nodes kept in sorted lists by free GPUs; at
+one instant completions, then arrivals, then one pass, exactly as in Yardmaster's core, so that
+start times must be equal. It knows jobs that fit into one node and orders with fixed keys, and
+records start, end and node of every job.
 """
 
 from __future__ import annotations
