@@ -52,12 +52,12 @@ def cuda_kernel() -> Any:
     compilation.replace_kernels(lambda function, _: cuda.jit(device=True)(function))
     from yardmaster.engine.core import events
 
-    core_replay = events.replay
+    run = events.run
 
     def replay_all(ints: Any, reals: Any) -> None:
         number = cuda.grid(1)
         if number < ints.shape[1]:
-            core_replay(ints[:, number], reals[:, number], math.inf)
+            run(ints[:, number], reals[:, number], math.inf)
 
     return cuda.jit(replay_all)
 
@@ -69,7 +69,7 @@ def main() -> None:
     count = parser.parse_args().simulations
     from yardmaster.engine.core import events
 
-    plain_replay: Any = events.replay
+    plain_replay: Any = events.run
     cuda: Any = importlib.import_module("numba.cuda")
     distinct, checks = 512, 64
     cases = {}
