@@ -1,4 +1,4 @@
-"""Yardmaster simulates, compares, learns and runs job schedulers for GPU clusters.
+"""Yardmaster simulates and compares job schedulers for GPU clusters.
 
 Everything a script needs is here; it is loaded when first used, so that importing the package
 costs nothing.

@@ -272,3 +272,38 @@ def test_first_result_comes_quickly(tmp_path: Path):
         durations.append(time.perf_counter() - begun)
         assert done.returncode == 0
     assert min(durations) <= 2.5
+
+
+def test_notes_reach_every_format(tmp_path: Path):
+    """What was left out is said in JSON, beside CSV, and in the run directory."""
+    (tmp_path / "jobs.csv").write_text("submit_s,duration_s,gpus\n0,5,1\n1,5,99\n")
+    arguments = ["simulate", "-w", "jobs.csv", "-c", "pool:4"]
+    done = run(*arguments, "--json", "-q", "-o", "a", cwd=tmp_path)
+    assert any("never be placed" in note for note in json.loads(done.stdout)["notes"])
+    meta = json.loads((tmp_path / "a" / "meta.json").read_text())
+    assert any("never be placed" in note for note in meta["notes"])
+    done = run(*arguments, "--format", "csv", "-q", "-o", "b", cwd=tmp_path)
+    assert "never be placed" in done.stderr
+
+
+def test_a_run_keeps_the_users_order(tmp_path: Path):
+    """A run with an order of the user's can be made again after the file changed or went."""
+    source = tmp_path / "mine.py"
+    source.write_text("def widest(jobs):\n    return -jobs.gpus\n")
+    done = run("simulate", "-s", "mine.py:widest", "--jobs", "80", "-o", "x", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    source.write_text("def widest(jobs):\n    return jobs.gpus\n")
+    assert run("rerun", "x", "-q", cwd=tmp_path).returncode == 0
+    source.unlink()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert run("rerun", str(tmp_path / "x"), "-q", cwd=elsewhere).returncode == 0
+
+
+def test_demo_writes_where_it_says(tmp_path: Path):
+    """The demo writes ./demo, prints at least eight schedulers with intervals, and can be rerun."""
+    done = run("demo", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "demo" / "report.html").exists()
+    assert sum("[" in line and "easy" in line for line in done.stdout.splitlines()) >= 5
+    assert len(json.loads((tmp_path / "demo" / "summary.json").read_text())) == 96

@@ -145,3 +145,19 @@ def test_bad_arguments_are_explained(options, error, message):
     arguments = {"workloads": sample(0), "schedulers": ["fifo"]} | options
     with pytest.raises(error, match=message):
         compare(arguments.pop("workloads"), CLUSTER, arguments.pop("schedulers"), **arguments)
+
+
+def test_a_cut_comparison_marks_no_winner():
+    """Where jobs did not finish, averages may flatter: no interval, no winner, and a note."""
+    samples = [sample(seed, load=2.0) for seed in range(4)]
+    result = compare(samples, CLUSTER, ["fifo+skip", "lifo+skip", "ljf"], until_s=3000.0)
+    assert any(row.metrics["unfinished"].mean > 0 for row in result.rows)
+    assert not any(row.is_winner for row in result.rows)
+    assert all(math.isnan(row.difference.low) for row in result.rows)
+    assert any("unfinished" in note for note in result.notes)
+
+
+def test_one_scheduler_may_be_given_as_text():
+    """A single name is one scheduler, not its letters."""
+    result = compare(sample(0), CLUSTER, "fifo")
+    assert [row.scheduler for row in result.rows] == ["fifo+strict"]

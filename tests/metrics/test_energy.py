@@ -34,12 +34,12 @@ def test_busy_idle_and_overhead_add_up(make):
     assert energy.energy_kwh(schedule) == pytest.approx(watt_hours / 1000)
 
 
-def test_fractions_draw_in_proportion(make):
-    """Half a GPU held for the whole horizon draws halfway between idle and busy."""
+def test_a_held_gpu_is_busy_whatever_share_was_asked(make):
+    """A job that asked for half a GPU holds a whole one, which draws what a busy one draws."""
     cluster = Cluster.of("1x V100:1")
     kind = cluster.gpu_types[0]
     schedule = make(cluster, [(0, 0, 3600, [0])], submit_s=[0], duration_s=[3600], milli_gpu=[500])
-    assert energy.energy_kwh(schedule) == pytest.approx((kind.idle_w + kind.busy_w) / 2000)
+    assert energy.energy_kwh(schedule) == pytest.approx(kind.busy_w / 1000)
 
 
 def test_cost_is_energy_times_price(make):

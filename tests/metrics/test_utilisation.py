@@ -56,13 +56,13 @@ def test_both_utilisations_agree_on_one_type(make):
     assert utilisation.flops_utilisation(schedule) == pytest.approx(25 / 40)
 
 
-def test_cut_jobs_count_up_to_the_cut_and_fractions_as_fractions(make):
-    """A quarter of a GPU held for all of 20 s, on two GPUs, is an eighth."""
+def test_cut_jobs_count_up_to_the_cut_and_held_gpus_count_whole(make):
+    """One of two GPUs held for all of 20 s is a half, though a quarter of it was asked for."""
     schedule = make(
         Cluster.pool(2), [(0, 0, 20, [0])], cut_s=20.0, unfinished=[0],
         submit_s=[0], duration_s=[500], milli_gpu=[250],
     )  # fmt: skip
-    assert utilisation.utilisation(schedule) == 0.125
+    assert utilisation.utilisation(schedule) == 0.5
 
 
 def test_gpus_by_type_counts_nodes():

@@ -11,7 +11,7 @@ from yardmaster.errors import YardmasterError
 
 app = App(
     name="yardmaster",
-    help="Simulate, compare, learn and run job schedulers for GPU clusters.",
+    help="Simulate and compare job schedulers for GPU clusters.",
     version_flags=["--version"],
 )
 app.command(
@@ -59,10 +59,13 @@ def main() -> None:
     except YardmasterError as error:
         complain(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        complain("Interrupted; nothing was left half written.")
-        sys.exit(130)
     except BrokenPipeError:
         # The reader of our output went away, as `| head` does.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        complain("Interrupted; nothing was left half written.")
+        sys.exit(130)

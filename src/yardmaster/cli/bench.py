@@ -13,7 +13,7 @@ from yardmaster.cli.options import JsonOption, QuietOption
 def bench(
     *,
     quick: Annotated[
-        bool, Parameter(negative="", help="At most 10,000 jobs, half a minute; else ten minutes.")
+        bool, Parameter(negative="", help="At most 10,000 jobs, half a minute; else five minutes.")
     ] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,

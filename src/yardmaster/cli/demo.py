@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from yardmaster.cli.compare import compare
 from yardmaster.cli.console import remark
-from yardmaster.cli.options import OutOption, QuietOption
+from yardmaster.cli.options import QuietOption
 
 
-def demo(*, out: OutOption = None, quiet: QuietOption = False) -> None:
+def demo(
+    *,
+    out: Annotated[
+        Path, Parameter(name=["--out", "-o"], help="Run directory to write, replaced if it exists.")
+    ] = Path("demo"),
+    quiet: QuietOption = False,
+) -> None:
     """Compare a dozen schedulers on eight generated workloads and write a report.
 
     The workloads look like those of a real GPU cluster (Helios Venus, April to July 2020): 2,000
@@ -20,7 +29,7 @@ def demo(*, out: OutOption = None, quiet: QuietOption = False) -> None:
     compare(
         workload="venus-like",
         cluster="demo",
-        out=out or Path("demo"),
+        out=out,
         overwrite=True,
         quiet=quiet,
     )

@@ -48,9 +48,11 @@ def listing(
         _print(name, rows)
     if topic is None or topic in ("orders", "disciplines", "placements"):
         say(
-            "A scheduler is ORDER+DISCIPLINE@PLACEMENT, such as sjf+easy@pack. Orders that read run"
-            " times, and easy and\nconservative, read the true ones and are clairvoyant; with"
-            " ~estimate appended they read the jobs' estimates."
+            "A scheduler is ORDER+DISCIPLINE@PLACEMENT, such as sjf+easy@pack; without a discipline"
+            " it is strict (random-feasible:\nskip), without a placement pack. Orders that read run"
+            " times, and easy and conservative, read the true ones and are\nclairvoyant; with"
+            " ~estimate appended they read the jobs' estimates. In keys: s submit time, r run time,"
+            " n GPUs,\nw waiting time, p priority, d deadline."
         )
 
 

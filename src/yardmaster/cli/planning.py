@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from yardmaster.errors import YardmasterError
 from yardmaster.experiments.plan import Plan
 from yardmaster.metrics.catalogue import metric
 from yardmaster.model.documents import validate
@@ -17,6 +18,8 @@ def make_plan(**options: Any) -> Plan:
         InvalidConfigError: with every mistake.
         UnknownNameError: for schedulers and metrics that do not exist.
     """
+    if not options["schedulers"]:
+        raise YardmasterError("No schedulers were named; write names separated by commas.")
     given = {key: value for key, value in options.items() if value is not None}
     plan = validate(Plan, given, f"yardmaster {options['command']}")
     metric(plan.objective)

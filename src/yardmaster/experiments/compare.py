@@ -81,7 +81,7 @@ class _Results:
 def compare(
     workloads: Workload | Sequence[Workload],
     cluster: Cluster,
-    schedulers: Sequence[str | Scheduler] | None = None,
+    schedulers: Sequence[str | Scheduler] | str | None = None,
     *,
     objective: str = "mean_jct_s",
     baseline: str | None = None,
@@ -115,6 +115,8 @@ def compare(
     samples = [workloads] if isinstance(workloads, Workload) else list(workloads)
     if schedulers is None:
         schedulers = default_schedulers(samples)
+    elif isinstance(schedulers, str):
+        schedulers = [schedulers]
     chosen = _distinct([parse_scheduler(name) for name in schedulers])
     base = _baseline(chosen, baseline)
     target = _objective(objective)
@@ -224,8 +226,22 @@ def _estimate(results: _Results, name: str) -> Estimate:
     return Estimate(_whole(results, name), interval.low, interval.high)
 
 
+def _unfinished(results: _Results) -> int:
+    """Return how many submitted jobs did not finish, over all workloads."""
+    return int(sum(run.summary["unfinished"] for run in results.runs))
+
+
 def _difference(a: _Results, b: _Results, target: Metric) -> Interval:
-    """Return a's objective relative to b's, with the paired interval."""
+    """Return a's objective relative to b's, with the paired interval.
+
+    Where jobs did not finish there is none: averages over those that did may flatter whoever let
+    the long ones wait.
+    """
+    if _unfinished(a) or _unfinished(b):
+        whole = _whole(b, target.name)
+        return Interval(
+            _whole(a, target.name) / whole - 1.0 if whole else math.nan, math.nan, math.nan
+        )
     paired = paired_difference(_column(a, target.name), _column(b, target.name)).relative
     whole = _whole(b, target.name)
     mean = _whole(a, target.name) / whole - 1.0 if whole else math.nan
@@ -270,9 +286,26 @@ def _table(
         units=units,
         rows=rows,
         schedules=tuple(result.first for result in ranked),
-        notes=tuple(dict.fromkeys([*samples[0].notes, *ranked[0].first.notes])),
+        notes=_notes(samples, ranked),
         runs=tuple(run for result in results for run in result.runs),
     )
+
+
+def _notes(samples: Sequence[Workload], ranked: Sequence[_Results]) -> tuple[str, ...]:
+    """Say what the reader must know of the workloads, the cluster, and jobs cut off."""
+    notes = dict.fromkeys([*samples[0].notes, *ranked[0].first.notes])
+    if len(samples) > 1 and samples[0].notes:
+        notes = {
+            f"{note} (first of {len(samples)} workloads)" if "seed" in note else note: None
+            for note in notes
+        }
+    unfinished = max(_unfinished(result) for result in ranked)
+    if unfinished:
+        notes[
+            f"up to {unfinished} jobs were cut off unfinished; averages cover finished jobs only,"
+            " so differences have no intervals and nobody is marked as the winner"
+        ] = None
+    return tuple(notes)
 
 
 def _names(samples: Sequence[Workload]) -> str:

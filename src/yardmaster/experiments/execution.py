@@ -51,9 +51,8 @@ def run_simulation(
     write_jobs(folder, 0, schedule)
     write_segments(folder, schedule)
     write_summary(folder, [{"scheduler": schedule.scheduler, "workload": workload.name} | summary])
-    write_meta(
-        folder, {f"{schedule.scheduler} on {workload.name}": schedule.fingerprint()}, started
-    )
+    fingerprints = {f"{schedule.scheduler} on {workload.name}": schedule.fingerprint()}
+    write_meta(folder, fingerprints, (*workload.notes, *schedule.notes), started)
     return schedule, summary
 
 
@@ -99,5 +98,5 @@ def run_comparison(
     fingerprints = {
         f"{run.scheduler} on {run.workload}": run.fingerprint for run in comparison.runs
     }
-    write_meta(folder, fingerprints, started)
+    write_meta(folder, fingerprints, comparison.notes, started)
     return comparison

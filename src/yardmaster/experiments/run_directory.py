@@ -4,6 +4,7 @@
 config.toml        the plan, resolved
 meta.json          versions, machine, command line, when, fingerprints of the schedules
 cluster.toml       the cluster file, if the user gave one
+orders/            the files of the user's own orders, if there are any
 workloads/0.parquet …   the jobs, in the canonical schema
 jobs/0.parquet …    one file per simulation, one row per job: start, end, wait, JCT, outcome
 segments.parquet   one row per segment with its GPUs (`simulate` only)
@@ -41,6 +42,7 @@ from yardmaster.metrics import per_job
 from yardmaster.model.documents import read_toml, validate
 from yardmaster.model.schedule import Outcome, Schedule
 from yardmaster.model.workload import Workload
+from yardmaster.schedulers.language import FILE_COPIES, file_names, order_files
 from yardmaster.workloads.tables import read_table, write_table
 
 REPRODUCED = ("segments.parquet", "*/*.parquet", "summary.json", "config.toml", "report.html")
@@ -96,6 +98,9 @@ def write_inputs(folder: Path, plan: Plan, workloads: Iterable[Workload]) -> Non
     if Path(plan.cluster).is_file():
         shutil.copyfile(plan.cluster, folder / "cluster.toml")
         saved = plan.model_copy(update={"cluster": "cluster.toml"})
+    for place, source in order_files(plan.schedulers).items():
+        (folder / "orders").mkdir(exist_ok=True)
+        shutil.copyfile(source, folder / "orders" / _copy_name(place))
     document = {key: value for key, value in saved.model_dump().items() if value is not None}
     (folder / "config.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
     for number, workload in enumerate(workloads):
@@ -114,12 +119,21 @@ def read_inputs(path: Path) -> tuple[Plan, list[Workload]]:
         )
     config = path / "config.toml"
     plan = validate(Plan, read_toml(config), str(config))
+    for place in file_names(plan.schedulers):
+        copy = path / "orders" / _copy_name(place)
+        if copy.is_file():
+            FILE_COPIES[place] = copy
     if plan.cluster == "cluster.toml":
         plan = plan.model_copy(update={"cluster": str(path / "cluster.toml")})
     workloads = [
         read_table(path / "workloads" / f"{number}.parquet") for number in range(plan.seeds)
     ]
     return plan, workloads
+
+
+def _copy_name(place: str) -> str:
+    """Return the name under which a user's order file is kept; unlike paths do not collide."""
+    return f"{hashlib.sha256(place.encode()).hexdigest()[:8]}-{Path(place).name}"
 
 
 def write_summary(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -183,7 +197,9 @@ def recorded_command(path: Path) -> str:
     return str(meta["command"])
 
 
-def write_meta(folder: Path, fingerprints: Mapping[str, str], started: datetime) -> None:
+def write_meta(
+    folder: Path, fingerprints: Mapping[str, str], notes: Iterable[str], started: datetime
+) -> None:
     """Save where the numbers come from: versions, machine, command, fingerprints."""
     meta = {
         "command": command_line(),
@@ -192,6 +208,7 @@ def write_meta(folder: Path, fingerprints: Mapping[str, str], started: datetime)
         "python": platform.python_version(),
         "platform": platform.platform(),
         "versions": {name: version(name) for name in _LIBRARIES},
+        "notes": list(notes),
         "schedules": dict(fingerprints),
     }
     text = json.dumps(meta, indent=1, ensure_ascii=False)

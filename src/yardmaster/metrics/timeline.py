@@ -113,12 +113,9 @@ def running_jobs(schedule: Schedule) -> StepFunction:
 
 
 def busy_gpus(schedule: Schedule) -> StepFunction:
-    """Return GPUs held by jobs, fractions of a GPU counted as fractions."""
-    milli = schedule.workload.milli_gpu[schedule.segment_job]
-    held = np.diff(schedule.segment_gpu_offset) * milli
-    # Thousandths are summed as whole numbers: a sum of fractions would not return to zero.
-    steps = _overlap(schedule, schedule.segment_start_s, schedule.segment_end_s, held)
-    return StepFunction(steps.edges_s, steps.values / 1000.0)
+    """Return GPUs held by jobs."""
+    held = np.diff(schedule.segment_gpu_offset)
+    return _overlap(schedule, schedule.segment_start_s, schedule.segment_end_s, held)
 
 
 def _overlap(

@@ -30,10 +30,8 @@ def gpus_by_type(cluster: Cluster) -> FloatArray:
 def busy_gpu_s(schedule: Schedule) -> FloatArray:
     """Return (types,) GPU-seconds that running jobs held on each GPU type."""
     cluster = schedule.cluster
-    workload = schedule.workload
-    length = schedule.segment_end_s - schedule.segment_start_s
+    per_gpu = schedule.segment_end_s - schedule.segment_start_s
     held = np.diff(schedule.segment_gpu_offset)
-    per_gpu = length * (workload.milli_gpu / 1000.0)[schedule.segment_job]
     if len(cluster.gpu_types) == 1:
         return np.array([np.sum(per_gpu * held)])
     kind = cluster.node_type[cluster.gpu_node][schedule.gpu_ids]

@@ -116,7 +116,7 @@ def _converted(key: str, value: Any) -> tuple[Any, list[str]]:
         return numbers, mistakes
     whole = np.isfinite(numbers) & (numbers == np.floor(numbers)) & (np.abs(numbers) < 2**53)
     mistakes += [
-        f"row {row}: {key} is {value[int(row)]!r}, not a whole number"
+        f"row {row}: {key} is {_shown(value[int(row)])}, not a whole number below 2^53"
         for row in np.flatnonzero(~whole)
     ]
     return np.where(whole, numbers, _INTEGERS[key]).astype(np.int64), mistakes
@@ -207,3 +207,8 @@ def _repeated(ids: npt.NDArray[Any]) -> BoolArray:
         return np.zeros(len(ids), dtype=np.bool_)
     in_order = np.sort(ids)
     return np.isin(ids, in_order[1:][in_order[1:] == in_order[:-1]])
+
+
+def _shown(value: object) -> str:
+    """Return a value as the user wrote it: NumPy's numbers without their type."""
+    return repr(value.item() if isinstance(value, np.generic) else value)

@@ -15,7 +15,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +44,9 @@ for _name, _meaning in (
     ("random", "any node that holds the job"),
 ):
     PLACEMENTS.add(_name, _meaning)
+
+FILE_COPIES: dict[str, Path] = {}
+"""Path of a user's order file as written → the copy to load instead, when a run is made again."""
 
 READS_RUN_TIMES = frozenset({Discipline.EASY, Discipline.CONSERVATIVE})
 
@@ -92,6 +95,7 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
     # A user's own order begins with a path, in which the signs mean nothing.
     place, colon, rest = text.strip().rpartition(":")
     rest, _, run_times = rest.partition("~")
+    run_times, _, late_placement = run_times.partition("@")
     rest, _, placement = rest.partition("@")
     order_name, _, discipline = rest.partition("+")
     if not order_name or "+" in discipline:
@@ -103,7 +107,7 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
     return Scheduler(
         order=order,
         discipline=_discipline(discipline or order.discipline),
-        placement=Placement[_known(PLACEMENTS, placement or "pack").upper()],
+        placement=Placement[_known(PLACEMENTS, placement or late_placement or "pack").upper()],
         run_times=_run_times(run_times),
     )
 
@@ -177,7 +181,7 @@ def _load(place: str, name: str) -> ModuleType:
     """Import a module by dotted name or from a file, turning failures into clear errors."""
     try:
         if place.endswith(".py"):
-            return _load_file(Path(place).expanduser())
+            return _load_file(FILE_COPIES.get(place, Path(place).expanduser()))
         if str(Path.cwd()) not in sys.path:
             sys.path.insert(0, str(Path.cwd()))
         return importlib.import_module(place)
@@ -191,6 +195,19 @@ def _load(place: str, name: str) -> ModuleType:
         raise YardmasterError(
             f"Order {name!r}: cannot import {place}: {type(error).__name__}: {error}"
         ) from error
+
+
+def file_names(schedulers: Iterable[str]) -> list[str]:
+    """Return the paths of users' order files that the schedulers name, as they are written."""
+    places = [text.strip().rpartition(":")[0] for text in schedulers]
+    return list(dict.fromkeys(place for place in places if place.endswith(".py")))
+
+
+def order_files(schedulers: Iterable[str]) -> dict[str, Path]:
+    """Return where each of those files is: the copy in use, or the file itself."""
+    return {
+        place: FILE_COPIES.get(place, Path(place).expanduser()) for place in file_names(schedulers)
+    }
 
 
 def _load_file(path: Path) -> ModuleType:

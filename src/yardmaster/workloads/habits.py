@@ -83,12 +83,15 @@ class Habits:
         return rounded_up_limit(duration_s * factor)
 
     def deadlines(
-        self, rng: np.random.Generator, submit_s: FloatArray, duration_s: FloatArray
+        self, rng: np.random.Generator, submit_s: FloatArray, estimate_s: FloatArray
     ) -> FloatArray:
-        """Return the second by which each job should end, NaN for most."""
+        """Return the second by which each job should end, NaN for most.
+
+        People set deadlines by what they expect, so a deadline gives away no more than an estimate.
+        """
         chosen = rng.random(len(submit_s)) < self.deadline_share
         slack = rng.uniform(1.5, 5.0, len(submit_s))
-        return np.where(chosen, np.ceil(submit_s + duration_s * slack), np.nan)
+        return np.where(chosen, np.ceil(submit_s + estimate_s * slack), np.nan)
 
 
 def rounded_up_limit(seconds: FloatArray) -> FloatArray:

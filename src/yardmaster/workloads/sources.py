@@ -41,7 +41,7 @@ def load_workload(
     *,
     jobs: int | None = None,
     seed: int = 0,
-    gpus: int,
+    gpus: int | None = None,
     load: float | None = None,
 ) -> Workload:
     """Return the workload that `source` names.
@@ -51,7 +51,7 @@ def load_workload(
         jobs: how many jobs to generate (default 2,000), or how many of the file to keep, the
             earliest first (default all).
         seed: seed of a generated workload; a file does not depend on it.
-        gpus: GPUs of the cluster that `load` refers to.
+        gpus: GPUs of the cluster that `load` refers to; needed for presets and with `load`.
         load: offered load (default 0.9 for presets). For a file the time axis is stretched until
             it offers this load, which the notes say; by default a file keeps its own times.
 
@@ -64,13 +64,19 @@ def load_workload(
             source,
             jobs=DEFAULT_JOBS if jobs is None else jobs,
             seed=seed,
-            gpus=gpus,
+            gpus=_needed(gpus),
             load=DEFAULT_LOAD if load is None else load,
         )
     workload = _read(Path(source))
     if jobs is not None:
         workload = _first(workload, whole_number("jobs", jobs, smallest=1, largest=LARGEST_JOBS))
-    return workload if load is None else with_load(workload, gpus=gpus, load=load)
+    return workload if load is None else with_load(workload, gpus=_needed(gpus), load=load)
+
+
+def _needed(gpus: int | None) -> int:
+    if gpus is None:
+        raise InvalidWorkloadError("gpus is needed: a load refers to a number of GPUs.")
+    return gpus
 
 
 def with_load(workload: Workload, *, gpus: int, load: float) -> Workload:

@@ -162,6 +162,7 @@ def _realised(
     span_s = span_for_load(float(np.sum(shapes.duration_s * shapes.gpus)), gpus, load)
     submit_s = preset.arrivals(streams[1], jobs, span_s)
     tenant, user = habits.owners(streams[2], shapes.gpus, shapes.length)
+    estimate_s = habits.estimates(streams[3], shapes.duration_s)
     workload = Workload.of(
         name=preset.name,
         notes=(f"generated: preset {preset.name}, seed {seed}, load {load:g} on {gpus} GPUs",),
@@ -170,9 +171,9 @@ def _realised(
         gpus=shapes.gpus,
         tenant=tenant,
         user=user,
-        estimate_s=habits.estimates(streams[3], shapes.duration_s),
+        estimate_s=estimate_s,
         priority=habits.priorities(streams[4], jobs),
-        deadline_s=habits.deadlines(streams[5], submit_s, shapes.duration_s),
+        deadline_s=habits.deadlines(streams[5], submit_s, estimate_s),
     )
     return workload.renamed(workload.name, *shapes.notes, *_load_note(workload, gpus, load))
 
