@@ -1,9 +1,12 @@
 """The honest rival: a plain heap loop, as most simulators of batch queues are at heart.
 
-A heap of completions, a heap of waiting jobs by key, nodes kept in sorted lists by free GPUs; at
-one instant completions, then arrivals, then one pass, exactly as in Yardmaster's core, so that
-start times must be equal. It knows jobs that fit into one node and orders with fixed keys, and
-records start, end and node of every job.
+A heap of completions, a heap of waiting jobs by key, and nodes; at one instant completions, then
+arrivals, then one pass, exactly as in Yardmaster's core, so that start times must be equal. It
+knows jobs that fit into one node and orders with fixed keys, and records start, end and node of
+every job.
+
+Two ways to find the tightest node: `heap loop` looks at every node, as plain loops do; `indexed
+heap loop` keeps sorted lists of nodes by free GPUs, as careful ones do.
 """
 
 from __future__ import annotations
@@ -18,7 +21,30 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, Workload
 
 
-class Nodes:
+class ScannedNodes:
+    """Free GPUs of every node; the tightest that holds a job is found by looking at all."""
+
+    def __init__(self, node_gpus: list[int]) -> None:
+        self.free = list(node_gpus)
+
+    def take(self, gpus: int) -> int:
+        """Give `gpus` GPUs of the tightest node that has them; return the node, or −1."""
+        best, least = -1, inf
+        for node, free in enumerate(self.free):
+            if gpus <= free < least:
+                best, least = node, free
+                if free == gpus:
+                    break
+        if best >= 0:
+            self.free[best] -= gpus
+        return best
+
+    def give_back(self, node: int, gpus: int) -> None:
+        """Free `gpus` GPUs of a node."""
+        self.free[node] += gpus
+
+
+class IndexedNodes:
     """Nodes by free GPUs; the tightest that holds a job is found by looking at few lists."""
 
     def __init__(self, node_gpus: list[int]) -> None:
@@ -48,16 +74,25 @@ class Nodes:
 
 
 def heap_loop(workload: Workload, cluster: Cluster, rule: str) -> FloatArray:
+    """Run the loop over nodes that are scanned; see `loop`."""
+    return loop(workload, ScannedNodes(cluster.node_gpus.tolist()), rule)
+
+
+def indexed_heap_loop(workload: Workload, cluster: Cluster, rule: str) -> FloatArray:
+    """Run the loop over nodes that are indexed; see `loop`."""
+    return loop(workload, IndexedNodes(cluster.node_gpus.tolist()), rule)
+
+
+def loop(workload: Workload, nodes: ScannedNodes | IndexedNodes, rule: str) -> FloatArray:
     """Return the start second of every job, first in, first out.
 
     Args:
         workload: jobs that each fit into one node.
-        cluster: nodes; GPU types are ignored.
+        nodes: all free; GPU types are ignored.
         rule: `strict` (nobody overtakes) or `skip` (jobs that do not fit are passed over).
     """
     submit, duration = workload.submit_s.tolist(), workload.duration_s.tolist()
     gpus, key = workload.gpus.tolist(), workload.submit_s.tolist()
-    nodes = Nodes(cluster.node_gpus.tolist())
     jobs = len(submit)
     start, end, place = [inf] * jobs, [inf] * jobs, [-1] * jobs
     running: list[tuple[float, int]] = []
@@ -95,5 +130,5 @@ def heap_loop(workload: Workload, cluster: Cluster, rule: str) -> FloatArray:
     return np.array(start)
 
 
-RIVALS = {"heap loop": heap_loop}
+RIVALS = {"heap loop": heap_loop, "indexed heap loop": indexed_heap_loop}
 """Contenders for `yardmaster.experiments.benchmark.measure`."""

@@ -102,8 +102,8 @@ def _schedule(
     start_s = np.full(len(workload), np.nan)
     start_s[job[::-1]] = begin[::-1]  # reversed: the first segment of a job wins
     end_s = np.full(len(workload), np.nan)
+    end_s[job] = end
     finished = ~np.isnan(end)
-    end_s[job[finished]] = end[finished]
     cut_s = until_s if math.isfinite(until_s) else float(simulation.reals[at.NOW])
     offsets, gpu_ids = _recorded_gpus(simulation, cluster, segments)
     return Schedule(
@@ -132,9 +132,10 @@ def _recorded_gpus(
 
     records = simulation.int_table(at.RECORD, int(simulation.ints[at.RECORDS]))
     held = int(np.bitwise_count(records & 0xFFFFFFFF).sum())
-    ends, gpu_ids = np.zeros(len(records), dtype=np.int64), np.zeros(held, dtype=np.int32)
-    tables.expand_records(records, _first_gpu_of_word(cluster), ends, gpu_ids)
-    through = np.concatenate(([0], ends))
+    through, gpu_ids = np.zeros(len(records) + 1, dtype=np.int64), np.zeros(held, dtype=np.int32)
+    tables.expand_records(records, _first_gpu_of_word(cluster), through[1:], gpu_ids)
+    if len(records) == segments:  # one record each, the usual case
+        return through, gpu_ids
     return through[simulation.int_table(at.SEGMENT_RECORD, segments + 1)], gpu_ids
 
 
