@@ -10,6 +10,7 @@ from typing import Literal
 from yardmaster.experiments.measurements import (
     ALONE_NODES,
     HEAP_LOOP,
+    INDEXED_HEAP_LOOP,
     LOADS,
     OURS,
     SIDE_BY_SIDE_NODES,
@@ -21,8 +22,8 @@ from yardmaster.experiments.measurements import (
 
 Verdict = Literal["PASS", "MISS", "OPEN"]
 
-RATIO_AT_90 = {SIMPY: 40.0, HEAP_LOOP: 10.0}
-RATIO_IN_OVERLOAD = {SIMPY: 200.0, HEAP_LOOP: 200.0}
+RATIO_AT_90 = {SIMPY: 40.0, HEAP_LOOP: 10.0, INDEXED_HEAP_LOOP: 10.0}
+RATIO_IN_OVERLOAD = {SIMPY: 200.0, HEAP_LOOP: 200.0, INDEXED_HEAP_LOOP: 200.0}
 MILLION_S = {"fifo+strict": 0.6, "sjf+strict": 0.6, "fifo+easy": 2.0}
 MILLION_MIB = 600.0
 PER_JOB_GROWTH = 1.5

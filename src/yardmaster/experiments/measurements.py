@@ -9,6 +9,7 @@ from yardmaster.experiments.stopwatch import Timing
 OURS = "yardmaster"
 SIMPY = "simpy"
 HEAP_LOOP = "heap loop"
+INDEXED_HEAP_LOOP = "indexed heap loop"
 """The rival that source checkouts bring along, in `benchmarks/`."""
 
 LOADS = (0.9, 1.3)
