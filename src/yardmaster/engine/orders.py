@@ -36,6 +36,10 @@ class OrderKeys:
     """(jobs,) whose history counts, 0…groups−1."""
     rekey: Rekey | None = None
     """A Python function that gives the keys anew before every pass."""
+    weighted: bool = False
+    """Whether attained service counts every GPU of the gang (ATTAINED)."""
+    release_s: FloatArray | None = None
+    """(jobs,) second before which a job is not let into the queue; None: submission."""
 
     @classmethod
     def fixed(cls, key: FloatArray) -> OrderKeys:
@@ -69,3 +73,13 @@ class OrderKeys:
     def called(cls, jobs: int, rekey: Rekey) -> OrderKeys:
         """Keys from a Python function, asked before every scheduling pass."""
         return cls(OrderKind.FIXED, np.zeros(jobs), rekey=rekey)
+
+    @classmethod
+    def remaining(cls, run_s: FloatArray) -> OrderKeys:
+        """Expected work left: the run time, until the job has run for a while."""
+        return cls(OrderKind.REMAINING, np.asarray(run_s, dtype=np.float64))
+
+    @classmethod
+    def attained(cls, jobs: int, *, weighted: bool) -> OrderKeys:
+        """Service so far, in seconds or GPU-seconds: least first."""
+        return cls(OrderKind.ATTAINED, np.zeros(jobs), weighted=weighted)

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from yardmaster.engine import state as at
+from yardmaster.engine.conditions import Conditions
 from yardmaster.engine.core.bits import WORD_BITS
 from yardmaster.engine.core.queue import MOST_FLOORS
+from yardmaster.engine.decisions import Decide
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.requests import Shapes
 from yardmaster.engine.state import NOTHING, Discipline, OrderKind, Placement, QueueKind
@@ -44,6 +46,10 @@ class Options:
     seed: int = 0
     one_arrival: bool = False
     records_gpus: bool = True
+    conditions: Conditions | None = None
+    """What a real cluster does to jobs; None for equal GPUs that never fail."""
+    decide: Decide | None = None
+    """A Python function that chooses jobs and nodes at every pass, in place of the discipline."""
 
 
 @dataclass(slots=True, eq=False)

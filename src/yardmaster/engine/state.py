@@ -185,6 +185,14 @@ class OrderKind(IntEnum):
     """Drawn anew for every scheduling pass."""
     HISTORY = 3
     """GPUs × mean run time of the user's finished jobs, looked up on arrival."""
+    REMAINING = 4
+    """Expected work left."""
+    ATTAINED = 5
+    """Seconds (or GPU-seconds) of service so far, or the number of thresholds they have passed."""
+    SHARE = 6
+    """The tenant's dominant share of the cluster now."""
+    USAGE = 7
+    """GPU-seconds the tenant has used so far, by what it is guaranteed."""
 
 
 class Discipline(IntEnum):
@@ -195,6 +203,10 @@ class Discipline(IntEnum):
     COMMIT = 2
     EASY = 3
     CONSERVATIVE = 4
+    PREEMPTIVE = 5
+    TIMESLICE = 6
+    ELASTIC = 7
+    DEFRAG = 8
 
 
 class Placement(IntEnum):
@@ -204,6 +216,12 @@ class Placement(IntEnum):
     PACK = 1
     SPREAD = 2
     RANDOM = 3
+    TIER = 4
+    DEFRAG = 5
+    LOADBALANCE = 6
+    FGD = 7
+    POWER = 8
+    FASTEST = 9
 
 
 class Status(IntEnum):

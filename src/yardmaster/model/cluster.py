@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from yardmaster.errors import InvalidClusterError
 from yardmaster.model.gpus import GpuType, gpu_type, type_key
+from yardmaster.model.site import Sharing, Site
 from yardmaster.model.workload import FloatArray, IntArray
 
 LARGEST_CLUSTER_GPUS = 4_000_000
@@ -35,6 +36,8 @@ class Cluster:
         node_memory_gib: (nodes,) host memory, NaN if unknown.
         node_overhead_w: (nodes,) watts a node draws besides its GPUs.
         is_pool: True when the one "node" stands for interchangeable GPUs without node borders.
+        node_sharing: (nodes,) a `Sharing`: how fractional jobs share the node's GPUs.
+        site: the owner's rules: quotas, checkpoints, failures, power.
     """
 
     name: str
@@ -46,6 +49,12 @@ class Cluster:
     node_memory_gib: FloatArray
     node_overhead_w: FloatArray
     is_pool: bool = False
+    node_sharing: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    site: Site = Site()
+
+    def __post_init__(self) -> None:
+        if len(self.node_sharing) != self.nodes:
+            object.__setattr__(self, "node_sharing", np.zeros(self.nodes, dtype=np.int64))
 
     @classmethod
     def of(cls, *groups: str, name: str | None = None) -> Cluster:
@@ -66,6 +75,10 @@ class Cluster:
         """Build a pool of interchangeable GPUs without node borders."""
         group = NodeGroup(count=1, gpu_type=gpu_type(type_name), gpus=gpus)
         return from_groups([group], name=name or f"pool of {gpus}", is_pool=True)
+
+    def under(self, site: Site) -> Cluster:
+        """Return the same machines under other rules."""
+        return replace(self, site=site)
 
     @property
     def nodes(self) -> int:
@@ -109,6 +122,7 @@ class NodeGroup:
     cpus: float = float("nan")
     memory_gib: float = float("nan")
     overhead_w: float = 0.0
+    sharing: Sharing = Sharing.NONE
 
 
 _GROUP = re.compile(r"\s*(?:(\d{1,9})\s*[xX×]\s*)?([A-Za-z][\w.\-]*)\s*(?::\s*(\d{1,9}))?\s*")
@@ -124,7 +138,9 @@ def _parse_group(text: str) -> NodeGroup:
     return NodeGroup(count=int(count or 1), gpu_type=gpu_type(type_name), gpus=int(gpus or 1))
 
 
-def from_groups(groups: Sequence[NodeGroup], *, name: str, is_pool: bool = False) -> Cluster:
+def from_groups(
+    groups: Sequence[NodeGroup], *, name: str, is_pool: bool = False, site: Site | None = None
+) -> Cluster:
     """Lay out node groups one after the other; racks are numbered through the cluster.
 
     Raises:
@@ -151,6 +167,8 @@ def from_groups(groups: Sequence[NodeGroup], *, name: str, is_pool: bool = False
         node_memory_gib=np.repeat([float(group.memory_gib) for group in groups], counts),
         node_overhead_w=np.repeat([float(group.overhead_w) for group in groups], counts),
         is_pool=is_pool,
+        node_sharing=np.repeat([int(group.sharing) for group in groups], counts),
+        site=site or Site(),
     )
 
 

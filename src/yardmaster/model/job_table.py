@@ -21,11 +21,12 @@ LARGEST_TIME_S = 1e15
 """Times beyond this many seconds (thirty million years) are mistakes, not schedules."""
 
 _REQUIRED = ("submit_s", "duration_s")
-_INTEGERS = {"gpus": 1, "milli_gpu": 1000, "max_gpus_per_node": 0}
+_INTEGERS = {"gpus": 1, "milli_gpu": 1000, "max_gpus_per_node": 0, "min_gpus": 0, "max_gpus": 0}
 _FLOATS = {
     "submit_s": 0.0,
     "duration_s": 0.0,
     "estimate_s": np.nan,
+    "gpu_memory_gib": np.nan,
     "cpus": np.nan,
     "memory_gib": np.nan,
     "priority": 0.0,
@@ -194,7 +195,12 @@ def _rules(table: Mapping[str, Any]) -> Iterator[tuple[str, str, BoolArray]]:
     yield "milli_gpu", "must be 1…1000", (milli < 1) | (milli > 1000)
     yield "milli_gpu", "below 1000 needs gpus = 1", (milli >= 1) & (milli < 1000) & (gpus > 1)
     yield "max_gpus_per_node", "must not be negative", table["max_gpus_per_node"] < 0
-    for key in ("cpus", "memory_gib"):
+    for key, is_wrong in (("min_gpus", np.greater), ("max_gpus", np.less)):
+        bound: IntArray = table[key]
+        yield key, "must not be negative", bound < 0
+        side = "more" if key == "min_gpus" else "less"
+        yield key, f"must not be {side} than gpus", (bound > 0) & is_wrong(bound, gpus)
+    for key in ("cpus", "memory_gib", "gpu_memory_gib"):
         yield key, "must not be negative or infinite", (table[key] < 0) | np.isinf(table[key])
     yield "priority", "must be a finite number", ~np.isfinite(table["priority"])
     yield "deadline_s", "must be finite, or missing", np.isinf(table["deadline_s"])

@@ -8,13 +8,14 @@ that never ran have none, and `outcome` says why.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
 import numpy.typing as npt
 
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Outage
 from yardmaster.model.workload import FloatArray, IntArray, Workload
 
 
@@ -30,6 +31,23 @@ class Outcome(IntEnum):
     """Asks for more than the empty cluster could ever give; never queued, always reported."""
     NOT_SUBMITTED = 4
     """The simulation was cut before its submission."""
+    FAILED = 5
+    """Lost its nodes more often than the site starts a job again."""
+
+
+class Cause(IntEnum):
+    """Why a segment ended."""
+
+    FINISHED = 0
+    PREEMPTED = 1
+    """Made room for another job."""
+    NODE_FAILED = 2
+    MIGRATED = 3
+    """Moved to other GPUs, to make one large hole out of small ones."""
+    RESIZED = 4
+    """Went on with more or fewer GPUs."""
+    CUT = 5
+    """Still running when the simulation was cut."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +66,10 @@ class Schedule:
         segment_end_s: (segments,) end of the segment; the cut if still running then.
         segment_gpu_offset: (segments + 1,) where the segment's GPUs begin in `gpu_ids`.
         gpu_ids: flat list of GPU numbers held by each segment.
+        segment_cause: (segments,) `Cause`: why the segment ended.
+        segment_wasted_s: (segments,) seconds of the segment that brought its job no nearer to its
+            end: restoring, and work that was lost with the segment and must be done again.
+        outages: (node, down, up) of every outage that began before the end.
         horizon_s: (begin, end) of the measured span: first submission to last event or cut.
         engine: which engine made it.
         notes: what the reader must know (jobs that could not be placed, features not modelled).
@@ -67,6 +89,19 @@ class Schedule:
     horizon_s: tuple[float, float]
     engine: str = "compiled"
     notes: tuple[str, ...] = ()
+    segment_cause: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
+    segment_wasted_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    outages: tuple[Outage, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Fill in what plain schedules leave out: one segment a job, none of it wasted."""
+        segments = len(self.segment_job)
+        if len(self.segment_cause) != segments:
+            ended = self.outcome[self.segment_job] != Outcome.RUNNING
+            cause = np.where(ended, Cause.FINISHED, Cause.CUT).astype(np.int8)
+            object.__setattr__(self, "segment_cause", cause)
+        if len(self.segment_wasted_s) != segments:
+            object.__setattr__(self, "segment_wasted_s", np.zeros(segments))
 
     def gpus_of(self, segment: int) -> npt.NDArray[np.int32]:
         """Return the GPU numbers held by one segment, ascending."""
@@ -87,7 +122,7 @@ class Schedule:
             gpus = ",".join(map(str, self.gpus_of(segment).tolist()))
             start, end = float(self.segment_start_s[segment]), float(self.segment_end_s[segment])
             lines.append((start, 1, job, f"{start!r} start {job} {gpus}"))
-            if self.outcome[job] != Outcome.RUNNING:
+            if self.segment_cause[segment] != Cause.CUT:
                 lines.append((end, 0, job, f"{end!r} end {job} {gpus}"))
         lines.sort()
         return ("\n".join(text for *_, text in lines) + "\n").encode()
@@ -107,6 +142,8 @@ class Schedule:
             self.segment_end_s,
             offsets,
             gpus,
+            self.segment_cause,
+            self.segment_wasted_s,
         ):
             digest.update(np.ascontiguousarray(column).tobytes())
         return digest.hexdigest()

@@ -60,6 +60,9 @@ class Workload:
     milli_gpu: IntArray
     gpu_types: Labels
     max_gpus_per_node: IntArray
+    min_gpus: IntArray
+    max_gpus: IntArray
+    gpu_memory_gib: FloatArray
     cpus: FloatArray
     memory_gib: FloatArray
     tenant: Labels

@@ -38,7 +38,10 @@ ALIASES = {
 """Short column names and the canonical columns they are read as."""
 
 NEVER_EMPTY = ("id", "submit_s", "duration_s")
-EMPTY_MEANS = {"gpus": 1.0, "milli_gpu": 1000.0, "max_gpus_per_node": 0.0, "priority": 0.0}
+EMPTY_MEANS = {
+    "gpus": 1.0, "milli_gpu": 1000.0, "max_gpus_per_node": 0.0, "min_gpus": 0.0, "max_gpus": 0.0,
+    "priority": 0.0,
+}  # fmt: skip
 """Value of an empty cell in the columns that cannot hold NaN."""
 
 METADATA_KEY = "yardmaster"
