@@ -1,4 +1,4 @@
-"""One source, two ways to run it: the same results, and machine code kept where it can be."""
+"""One source, several ways to run it: the same results, and machine code kept where it can be."""
 
 import json
 import os
@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from yardmaster.engine import compilation
+from yardmaster.engine.core import events, passes
 
 BOTH_WAYS = """
 import itertools, json
 import numpy as np
 from yardmaster.engine.compilation import is_compiled
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Site
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
 
@@ -33,7 +35,8 @@ jobs = Workload.of(
     user=dice.integers(0, 5, 80),
     deadline_s=submit + 50,
 )
-clusters = [Cluster.pool(70), Cluster.of("3x V100:8", "5x T4:4", "1x A100:40")]
+equal = Site(equal_speeds=True)  # types differ in nothing but their names: no real cluster
+clusters = [Cluster.pool(70), Cluster.of("3x V100:8", "5x T4:4", "1x A100:40").under(equal)]
 disciplines = ["strict", "skip", "commit", "easy", "conservative", "easy~estimate"]
 disciplines += ["conservative~estimate", "easy@spread", "skip@random", "strict@first"]
 schedulers = [
@@ -43,32 +46,38 @@ schedulers = [
     )
 ]
 
-def fingerprints(compile_core):
-    return {
-        f"{cluster.name} {scheduler} {until_s}": simulate(
+def fingerprints(compile_core, engine):
+    found = {}
+    for cluster, scheduler, until_s in itertools.product(clusters, schedulers, [30.0, np.inf]):
+        schedule = simulate(
             jobs, cluster, scheduler, seed=3, until_s=until_s, compile_core=compile_core
-        ).fingerprint()
-        for cluster, scheduler, until_s in itertools.product(clusters, schedulers, [30.0, np.inf])
-    }
+        )
+        assert schedule.engine == engine
+        found[f"{cluster.name} {scheduler} {until_s}"] = schedule.fingerprint()
+    return found
 
 assert not is_compiled()
-plain = fingerprints("never")
+plain = fingerprints("never", "uncompiled")
 assert not is_compiled()
-compiled = fingerprints("always")
+compiled = fingerprints("always", "compiled")
 assert is_compiled()
-assert fingerprints("never") == compiled  # there is no way back within a process
+assert not is_compiled(is_real=True)
+assert fingerprints("auto", "compiled") == compiled  # small, but there is nothing to load any more
+schedulers = schedulers[:5]
+fingerprints("never", "uncompiled")
 print(json.dumps([plain, compiled]))
 """
 
 ANNOUNCED = """
 from yardmaster.engine.compilation import compile_core
-compile_core(lambda text: print("ANNOUNCED", text))
-compile_core(lambda text: print("AGAIN", text))
+for is_real in (False, True):
+    compile_core(lambda text: print("ANNOUNCED", is_real, text), is_real=is_real)
+    compile_core(lambda text: print("AGAIN", text), is_real=is_real)
 """
 
 
 def run(code, **environment):
-    """Run a script in a process of its own, because compiling cannot be undone."""
+    """Run a script in a process of its own, in which nothing is compiled yet."""
     return subprocess.run(
         [sys.executable, "-c", code],
         check=True,
@@ -86,14 +95,42 @@ def test_compiled_and_plain_agree():
 
 
 def test_compilation_is_announced_once_per_machine(tmp_path):
-    """The announcement comes when no machine code of this version is found, and only then."""
+    """Each variant is announced when none of its machine code is found, and only then."""
     folder = {"YARDMASTER_CACHE_DIR": str(tmp_path)}
     first = run(ANNOUNCED, **folder)
-    assert "ANNOUNCED Compiling" in first
+    assert "ANNOUNCED False Compiling" in first
+    assert "ANNOUNCED True Compiling" in first
     assert "AGAIN" not in first
     version = next((tmp_path / "yardmaster").iterdir())
-    (version / "events.replay-84.py311.1.nbc").touch()
+    (version / "plain" / "events.replay-84.py311.1.nbc").touch()
+    second = run(ANNOUNCED, **folder)
+    assert "False" not in second
+    assert "ANNOUNCED True Compiling" in second
+    (version / "real" / "events.replay-84.py311.1.nbc").touch()
     assert run(ANNOUNCED, **folder) == ""
+
+
+def test_modules_stay_plain():
+    """Making copies of the core leaves its modules as they are; copies see only copies."""
+    seen = []
+
+    def compiler(function, special):
+        seen.append((function, special))
+        return ("copy of", function)
+
+    before = events.replay
+    made = compilation.copies(compiler, is_real=False, replaced={"bare": "pointer"})
+    assert events.replay is before
+    assert events.schedule is passes.schedule
+    assert len(made) == len(seen)
+    copy = made["events.run"][1]
+    assert copy is not events.run
+    assert copy.__globals__["schedule"] == made["passes.schedule"]
+    assert copy.__globals__["bare"] == "pointer"
+    assert copy.__globals__["REAL_CLUSTERS"] is False
+    assert events.run.__globals__["REAL_CLUSTERS"] is True
+    caches = {function.__name__ for function, special in seen if special.get("cache")}
+    assert caches == {"replay", "start_planned", "number_slots", "expand_records"}
 
 
 @pytest.fixture
@@ -119,37 +156,45 @@ def test_cache_folder_by_environment(monkeypatch, tmp_path):
     assert not (tmp_path / "own").exists()  # asking creates nothing
 
 
-def test_cache_folder_is_created(monkeypatch, tmp_path, numba_config):
-    """The folder is made when it is needed and left empty."""
+@pytest.mark.parametrize("is_real", [False, True])
+def test_cache_folder_is_created(monkeypatch, tmp_path, numba_config, is_real):
+    """The folder is made when it is needed and left empty; each variant has its own."""
     monkeypatch.setenv("YARDMASTER_CACHE_DIR", str(tmp_path / "a" / "b"))
-    compilation._set_cache_folder()
+    compilation._set_cache_folder(is_real=is_real)
     folder = Path(numba_config.CACHE_DIR)
-    assert folder == compilation.cache_folder()
+    assert folder == compilation.cache_folder(is_real=is_real)
+    assert folder != compilation.cache_folder(is_real=not is_real)
     assert list(folder.iterdir()) == []
-    assert not compilation.is_cached()
+    assert not compilation.is_cached(is_real=is_real)
 
 
-def test_unwritable_cache_falls_back(monkeypatch, tmp_path, numba_config):
+@pytest.mark.parametrize("is_real", [False, True])
+def test_unwritable_cache_falls_back(monkeypatch, tmp_path, numba_config, is_real):
     """Where no folder can be made, a temporary one serves, and nothing fails."""
     obstacle = tmp_path / "file"
     obstacle.touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("YARDMASTER_CACHE_DIR", str(obstacle / "below"))
-    compilation._set_cache_folder()
+    compilation._set_cache_folder(is_real=is_real)
     folder = Path(numba_config.CACHE_DIR)
     assert folder.is_dir()
     assert folder.parent == tmp_path
-    assert not compilation.is_cached()
+    assert not compilation.is_cached(is_real=is_real)
 
 
-def test_every_change_of_the_core_gets_its_own_folder(monkeypatch, tmp_path):
+CORE_FILES = ("engine/core/bits.py", "engine/core/tables.py", "engine/state.py", "model/site.py")
+
+
+@pytest.mark.parametrize("is_real", [False, True])
+def test_every_change_of_the_core_gets_its_own_folder(monkeypatch, tmp_path, is_real):
     """Changing any file of the core changes the folder: stale machine code is never found."""
-    engine = Path(compilation.__file__).parent
-    shutil.copytree(engine, tmp_path / "engine")
+    package = Path(compilation.__file__).parents[1]
+    for name in ("engine", "model"):
+        shutil.copytree(package / name, tmp_path / name)
     monkeypatch.setattr(compilation, "__file__", str(tmp_path / "engine" / "compilation.py"))
-    folders = {compilation.cache_folder()}
-    for name in ("core/bits.py", "core/tables.py", "state.py", "compilation.py"):
-        with (tmp_path / "engine" / name).open("a") as file:
+    folders = {compilation.cache_folder(is_real=is_real)}
+    for name in (*CORE_FILES, "engine/compilation.py"):
+        with (tmp_path / name).open("a") as file:
             file.write("\n# changed\n")
-        folders.add(compilation.cache_folder())
-    assert len(folders) == 5
+        folders.add(compilation.cache_folder(is_real=is_real))
+    assert len(folders) == 6

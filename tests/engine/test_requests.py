@@ -94,12 +94,12 @@ def test_shapes_of_many_jobs(cluster):
 def test_large_codes():
     """Where requests are too varied for a table, sorting finds the same distinct ones."""
     code = np.array([60_000_000, 3, 60_000_000, 7])
-    distinct, index = requests._distinct(code)
-    assert distinct.tolist() == [3, 7, 60_000_000]
-    assert index.tolist() == [2, 0, 2, 1]
-    small, position = requests._distinct(np.array([5, 3, 5]))
-    assert small.tolist() == [3, 5]
-    assert position.tolist() == [1, 0, 1]
+    number, example = requests._numbered(code)
+    assert number.tolist() == [2, 0, 2, 1]
+    assert example.tolist() == [1, 3, 0]
+    number, example = requests._numbered(np.array([5, 3, 5]))
+    assert number.tolist() == [1, 0, 1]
+    assert example.tolist() == [1, 0]
 
 
 def test_every_type_of_the_catalogue():

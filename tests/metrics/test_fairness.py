@@ -49,6 +49,7 @@ def test_users_stand_in_for_tenants(make):
     schedule = waits_of(make, user=["x", "y", "z", "z"])
     assert fairness.jain_slowdown(schedule) == pytest.approx(36 / 42)
     assert fairness.slowdown_ratio(schedule) == 3
+    assert fairness.worst_tenant_slowdown(schedule) == 3
 
 
 def test_unnamed_jobs_form_a_group(make):
@@ -63,6 +64,17 @@ def test_nobody_to_compare(make):
     assert fairness.tenant_slowdown(schedule) == {}
     assert math.isnan(fairness.jain_slowdown(schedule))
     assert math.isnan(fairness.slowdown_ratio(schedule))
+    assert math.isnan(fairness.worst_tenant_slowdown(schedule))
+
+
+def test_the_worst_tenant_counts_bounded_slowdowns(make):
+    """A job of 1 s that took 5 s suffers 5-fold, but not when short jobs count as 10 s."""
+    schedule = make(
+        Cluster.pool(2), [(0, 4, 5, [0]), (1, 10, 30, [1])],
+        submit_s=[0, 0], duration_s=[1, 20], tenant=["a", "b"],
+    )  # fmt: skip
+    assert fairness.tenant_slowdown(schedule) == {"a": 5, "b": 1.5}
+    assert fairness.worst_tenant_slowdown(schedule) == 1.5
 
 
 def test_tenants_without_finished_jobs_do_not_count(make):

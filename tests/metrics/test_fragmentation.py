@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from yardmaster.metrics import fragmentation
 from yardmaster.metrics.fragmentation import fragmentation_gpus
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Sharing, Site
 
 
 def counted(schedule) -> float:
@@ -112,6 +113,55 @@ def test_shared_gpus_are_held_once(make):
         submit_s=[0, 0, 0], duration_s=[10, 6, 10], gpus=[1, 1, 2], milli_gpu=[500, 500, 1000],
     )  # fmt: skip
     assert fragmentation_gpus(schedule) == 0.5
+
+
+def test_jobs_that_wait_again_count(make):
+    """A gang of 4 that was preempted waits beside 3 idle GPUs from 10 to 20 of 30 s."""
+    schedule = make(
+        Cluster.of("1x A100:4"),
+        [(0, 0, 10, [0, 1, 2, 3]), (1, 10, 20, [0]), (0, 20, 30, [0, 1, 2, 3])],
+        submit_s=[0, 5], duration_s=[20, 10], gpus=[4, 1],
+    )  # fmt: skip
+    assert fragmentation_gpus(schedule) == 1.0
+    times, gpus = fragmentation.fragmentation_timeline(schedule)
+    np.testing.assert_array_equal(times, [0, 5, 10, 20, 30])
+    np.testing.assert_array_equal(gpus, [0, 0, 3, 0])
+    # Free GPUs on a partly used node: the same three, and none while the gang has all.
+    assert fragmentation.free_partial_gpus(schedule) == 1.0
+
+
+def test_nodes_that_are_away_are_not_idle(make):
+    """A node of 2 is of no use to the gang of 4 that waits, but is idle only while it is there."""
+    columns = {"submit_s": [0, 0], "duration_s": [20, 10], "gpus": [2, 4]}
+    runs = [(0, 0, 20, [0, 1]), (1, 20, 30, [0, 1, 2, 3])]
+    cluster = Cluster.of("1x A100:4", "1x A100:2")
+    assert fragmentation_gpus(make(cluster, runs, **columns)) == (2 + 2) * 20 / 30
+    schedule = make(cluster, runs, outages=[(1, 5.0, 15.0)], **columns)
+    times, gpus = fragmentation.fragmentation_timeline(schedule)
+    np.testing.assert_array_equal(times, [0, 5, 15, 20, 30])
+    np.testing.assert_array_equal(gpus, [4, 2, 4, 0])
+
+
+def test_elastic_jobs_and_split_gangs_use_smaller_holes(make):
+    """Two idle GPUs are of use to a gang of 4 that runs on 2, or that may be split."""
+    columns = {"submit_s": [0, 0], "duration_s": [10, 10], "gpus": [2, 4]}
+    runs = [(0, 0, 10, [0, 1]), (1, 10, 20, [0, 1, 2, 3])]
+    cluster = Cluster.of("1x A100:4")
+    assert fragmentation_gpus(make(cluster, runs, **columns)) == 1.0
+    assert fragmentation_gpus(make(cluster, runs, min_gpus=[0, 2], **columns)) == 0.0
+    assert fragmentation_gpus(make(cluster, runs, min_gpus=[0, 3], **columns)) == 1.0
+    split = cluster.under(Site(splits_gangs=True))
+    assert fragmentation_gpus(make(split, runs, **columns)) == 0.0
+
+
+def test_free_gpus_of_partly_used_nodes(make, share):
+    """Whole free nodes do not count, a shared GPU is not free, and a pool has no nodes."""
+    columns = {"submit_s": [0, 0], "duration_s": [10, 10], "milli_gpu": [500, 500]}
+    runs = [(0, 0, 10, [0]), (1, 0, 10, [0])]
+    shared = make(share(Cluster.of("3x A100:4"), Sharing.MPS), runs, cut_s=20.0, **columns)
+    assert fragmentation.free_partial_gpus(shared) == 3 / 2
+    pool = make(Cluster.pool(4), runs[:1], submit_s=[0], duration_s=[10])
+    assert math.isnan(fragmentation.free_partial_gpus(pool))
 
 
 def test_nothing_is_fragmented_while_nobody_waits(make):

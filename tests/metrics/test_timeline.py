@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from yardmaster.metrics import per_job, timeline
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.schedule import Cause
+from yardmaster.model.site import Sharing
 
 
 @st.composite
@@ -71,17 +73,30 @@ def test_cut_jobs_stay_in_the_queue_to_the_end(make):
     np.testing.assert_array_equal(queue.values, [0, 1, 2])
 
 
-def test_busy_gpus_count_held_gpus_whole(make):
-    """Ten jobs that each asked for a tenth of a GPU hold ten GPUs, and then none."""
-    runs = [(job, 0.0, 10.0, [0]) for job in range(10)] + [(10, 20.0, 30.0, [0])]
+def test_failed_jobs_leave_the_queue(make):
+    """A job that lost its node waits until it starts again, but not after it has failed."""
     schedule = make(
-        Cluster.pool(1),
-        runs,
-        submit_s=[0.0] * 11,
-        duration_s=[10.0] * 11,
-        milli_gpu=[100] * 10 + [1000],
-    )
-    np.testing.assert_array_equal(timeline.busy_gpus(schedule).values, [10, 0, 1])
+        Cluster.pool(2),
+        [(0, 2, 10, [0], Cause.NODE_FAILED), (0, 15, 20, [0], Cause.NODE_FAILED),
+         (1, 0, 30, [1])],
+        failed=[0], submit_s=[0, 0], duration_s=[50, 30],
+    )  # fmt: skip
+    queue = timeline.queue_length(schedule)
+    np.testing.assert_array_equal(queue.edges_s, [0, 2, 10, 15, 20, 30])
+    np.testing.assert_array_equal(queue.values, [1, 0, 1, 0, 0])
+
+
+def test_busy_gpus_count_held_gpus_whole_where_nodes_do_not_share(make, share):
+    """Ten jobs that each asked for a tenth of a GPU hold ten GPUs, or one that they share."""
+    columns = {
+        "submit_s": [0.0] * 11, "duration_s": [10.0] * 11, "milli_gpu": [100] * 10 + [1000],
+    }  # fmt: skip
+    runs = [(job, 0.0, 10.0, [job]) for job in range(10)] + [(10, 20.0, 30.0, [0])]
+    alone = make(Cluster.of("1x A100:10"), runs, **columns)
+    np.testing.assert_array_equal(timeline.busy_gpus(alone).values, [10, 0, 1])
+    runs = [(job, start, end, [0]) for job, start, end, _ in runs]
+    shared = make(share(Cluster.of("1x A100:10"), Sharing.MPS), runs, **columns)
+    np.testing.assert_array_equal(timeline.busy_gpus(shared).values, [1, 0, 1])
 
 
 @given(interrupted_runs())

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from yardmaster.metrics import timeline, utilisation
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Sharing
 
 JOBS = st.lists(
     st.tuples(st.integers(0, 50), st.integers(0, 30), st.sampled_from([1, 2, 4])),
@@ -65,7 +66,26 @@ def test_cut_jobs_count_up_to_the_cut_and_held_gpus_count_whole(make):
     assert utilisation.utilisation(schedule) == 0.5
 
 
-def test_gpus_by_type_counts_nodes():
-    """Every GPU of the cluster belongs to one type."""
-    cluster = Cluster.of("2x A100:4", "3x V100:2", "1x A100:8")
-    np.testing.assert_array_equal(utilisation.gpus_by_type(cluster), [16, 6])
+def test_shares_count_as_fractions_where_nodes_share(make, share):
+    """A quarter and a half of one of two GPUs, for 20 and 10 of 20 s: 10 of 40 GPU-seconds."""
+    columns = {"submit_s": [0, 0], "duration_s": [20, 10], "milli_gpu": [250, 500]}
+    shared = make(
+        share(Cluster.of("1x A100:2"), Sharing.MPS), [(0, 0, 20, [0]), (1, 5, 15, [0])], **columns
+    )
+    assert utilisation.utilisation(shared) == 10 / 40
+    alone = make(Cluster.of("1x A100:2"), [(0, 0, 20, [0]), (1, 5, 15, [1])], **columns)
+    assert utilisation.utilisation(alone) == 30 / 40
+
+
+def test_outages_are_no_capacity(make):
+    """Two nodes of 2 GPUs, one away for 10 of 20 s: 30 of 60 GPU-seconds and 30 of 80 are two."""
+    columns = {"submit_s": [0, 0], "duration_s": [10, 20]}
+    runs = [(0, 0, 10, [0]), (1, 0, 20, [2])]
+    cluster = Cluster.of("1x A100:2", "1x V100:2")
+    whole = make(cluster, runs, **columns)
+    broken = make(cluster, runs, outages=[(0, 10.0, 99.0)], **columns)
+    assert utilisation.utilisation(whole) == 30 / 80
+    assert utilisation.utilisation(broken) == 30 / 60
+    assert utilisation.utilisation_by_type(broken) == {"A100": 0.5, "V100": 0.5}
+    gone = make(cluster, [], cut_s=5.0, outages=[(0, 0, 5), (1, 0, 5)], **columns)
+    assert np.isnan(utilisation.utilisation(gone))

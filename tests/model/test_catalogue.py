@@ -14,6 +14,7 @@ from yardmaster.errors import InvalidClusterError, InvalidConfigError, UnknownNa
 from yardmaster.model.catalogue import cluster_descriptions, cluster_names, load_cluster
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.gpus import type_key
+from yardmaster.model.site import Sharing, Site
 
 TRACES = Path(__file__).resolve().parents[2] / ".." / "shared" / "traces"
 NEEDS_TRACES = pytest.mark.skipif(not TRACES.is_dir(), reason="needs ../shared/traces")
@@ -26,11 +27,13 @@ PUBLISHED = {
     "helios-saturn": (262, 2_096, 1),
     "helios-uranus": (264, 2_112, 1),
     "helios-venus": (133, 1_064, 1),
+    "mixed-3-types": (40, 256, 3),
     "openb": (1_213, 6_212, 7),
     "philly": (552, 2_490, 2),
     "rltune-alibaba": (49, 254, 5),
     "rltune-helios": (17, 136, 1),
     "rltune-philly": (36, 192, 1),
+    "tenants-demo": (16, 128, 1),
 }
 """Nodes, GPUs and types of each cluster as its source states them."""
 
@@ -58,6 +61,34 @@ def test_the_four_types_cluster_has_the_counts_of_its_simulator():
     cluster = load_cluster("four-types-56")
     counts = dict(zip((k.name for k in cluster.gpu_types), cluster.node_gpus.tolist(), strict=True))
     assert counts == {"A100": 16, "V100": 16, "T4": 12, "RTX4090": 12}
+
+
+def test_the_mixed_cluster_is_known_in_every_respect():
+    """Its nodes have cores, memory and overhead, and stand in racks of four of one type."""
+    cluster = load_cluster("mixed-3-types")
+    for column in (cluster.node_cpus, cluster.node_memory_gib, cluster.node_overhead_w):
+        assert (column > 0).all()
+    assert set(Counter(cluster.node_rack.tolist()).values()) == {4}
+    racks = set(zip(cluster.node_rack.tolist(), cluster.node_type.tolist(), strict=True))
+    assert len(racks) == 10
+
+
+def test_the_demo_with_tenants_is_the_demo_with_tenants():
+    """The same machines, shared by four teams whose names generated workloads use."""
+    shared, demo = load_cluster("tenants-demo"), load_cluster("demo")
+    assert shared.node_gpus.tolist() == demo.node_gpus.tolist()
+    assert shared.gpu_types == demo.gpu_types
+    quotas = shared.site.quotas
+    assert [quota.tenant for quota in quotas] == ["team-0", "team-1", "team-2", "team-3"]
+    assert sum(quota.guaranteed_gpus for quota in quotas) == 112
+    assert shared.under(demo.site).site == Site()
+
+
+def test_only_openb_shares_gpus():
+    """Alibaba's pods of 2023 take parts of GPUs; every other cluster hands out whole ones."""
+    sharing = {name: set(load_cluster(name).node_sharing.tolist()) for name in PUBLISHED}
+    assert sharing.pop("openb") == {Sharing.MPS}
+    assert set().union(*sharing.values()) == {Sharing.NONE}
 
 
 def machines(cluster: Cluster) -> Counter[tuple[str, int, float, float]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from yardmaster.errors import InvalidClusterError, UnknownNameError
 from yardmaster.model.cluster import LARGEST_CLUSTER_GPUS, Cluster, NodeGroup, from_groups
 from yardmaster.model.gpus import GpuType, gpu_type
+from yardmaster.model.site import Sharing, Site
 
 TYPES = st.sampled_from(["A100", "V100", "T4"]).map(gpu_type)
 HOST = st.one_of(st.just(math.nan), st.floats(0, 1e4))
@@ -26,6 +27,7 @@ GROUPS = st.lists(
         cpus=HOST,
         memory_gib=HOST,
         overhead_w=st.floats(0, 1e4),
+        sharing=st.sampled_from(Sharing),
     ),
     min_size=1,
     max_size=5,
@@ -56,6 +58,7 @@ def test_groups_become_nodes_in_order(groups: list[NodeGroup]):
     np.testing.assert_array_equal(cluster.node_cpus, [n[3].cpus for n in nodes])
     np.testing.assert_array_equal(cluster.node_memory_gib, [n[3].memory_gib for n in nodes])
     np.testing.assert_array_equal(cluster.node_overhead_w, [n[3].overhead_w for n in nodes])
+    assert cluster.node_sharing.tolist() == [n[3].sharing for n in nodes]
     assert len(set(cluster.gpu_types)) == len(cluster.gpu_types)
 
 
@@ -76,7 +79,8 @@ def test_columns_have_fixed_types_whatever_was_given(groups: list[NodeGroup]):
     whole = [NodeGroup(g.count, g.gpu_type, g.gpus, cpus=96, memory_gib=512) for g in groups]
     for cluster in (from_groups(groups, name="any"), from_groups(whole, name="any")):
         integers = (cluster.node_type, cluster.node_gpus, cluster.node_rack, cluster.gpu_node)
-        assert {array.dtype for array in (*integers, cluster.node_first_gpu)} == {np.dtype("i8")}
+        integers += (cluster.node_first_gpu, cluster.node_sharing)
+        assert {array.dtype for array in integers} == {np.dtype("i8")}
         floats = (cluster.node_cpus, cluster.node_memory_gib, cluster.node_overhead_w)
         assert {array.dtype for array in floats} == {np.dtype("f8")}
 
@@ -183,6 +187,15 @@ def test_a_pool_is_one_unit():
     assert pool.describe() == "pool of 512: one pool, 512 GPUs (512 V100)"
     assert Cluster.pool(4, "T4").gpu_types == (gpu_type("T4"),)
     assert not Cluster.of("A100:512").is_pool
+
+
+def test_the_same_machines_under_other_rules():
+    """Rules can be exchanged; the machines and the first cluster stay as they are."""
+    first = Cluster.of("2x V100:8")
+    second = first.under(Site(quantum_s=60.0))
+    assert (first.site, second.site.quantum_s) == (Site(), 60.0)
+    assert second.node_gpus is first.node_gpus
+    assert second.node_sharing.tolist() == [Sharing.NONE, Sharing.NONE]
 
 
 def test_description_counts_every_type():

@@ -43,7 +43,8 @@ def test_missing_columns_take_their_defaults():
     assert set(table["milli_gpu"].tolist()) == {1000}
     assert set(table["max_gpus_per_node"].tolist()) == {0}
     assert set(table["priority"].tolist()) == {0.0}
-    for key in ("estimate_s", "cpus", "memory_gib", "deadline_s"):
+    assert set(table["min_gpus"].tolist()) == set(table["max_gpus"].tolist()) == {0}
+    for key in ("estimate_s", "gpu_memory_gib", "cpus", "memory_gib", "deadline_s"):
         assert np.isnan(table[key]).all(), key
     for key in LABEL_COLUMNS:
         assert table[key].values() == [None] * JOBS, key
@@ -72,6 +73,13 @@ BAD_CELLS = [
     ("milli_gpu", 0),
     ("milli_gpu", 1001),
     ("max_gpus_per_node", -1),
+    ("min_gpus", -1),
+    ("min_gpus", 2),
+    ("min_gpus", 0.5),
+    ("max_gpus", -1),
+    ("max_gpus", 2.5),
+    ("gpu_memory_gib", -1.0),
+    ("gpu_memory_gib", math.inf),
     ("cpus", -1.0),
     ("memory_gib", math.inf),
     ("priority", math.nan),
@@ -108,6 +116,20 @@ def test_all_mistakes_are_reported_at_once(data: st.DataObject):
     assert text.startswith(f"mine: {len(chosen)} mistake")
     for key, row in rows.items():
         assert any(f"row {row}" in line and key in line for line in text.splitlines()), text
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9))
+def test_elastic_jobs_ask_for_a_size_within_their_bounds(least: int, most: int, gpus: int):
+    """What a job asks for lies between its fewest and most GPUs; 0 leaves a side open."""
+    columns = jobs(gpus=[gpus] * JOBS, min_gpus=[least] * JOBS, max_gpus=[most] * JOBS)
+    wrong = (least > gpus) + (0 < most < gpus)
+    if wrong:
+        text = message(columns)
+        assert text.startswith(f"mine: {wrong * JOBS} mistakes")
+        assert ("min_gpus must not be more than gpus" in text) is (least > gpus)
+    else:
+        table = checked(columns, "mine")
+        assert (table["min_gpus"][0], table["max_gpus"][0]) == (least, most)
 
 
 def test_fractions_are_for_single_gpus():

@@ -36,6 +36,9 @@ def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
         "milli_gpu": [1000 if wanted > 1 else draw(st.integers(1, 1000)) for wanted in gpus],
         "gpu_types": column(st.sampled_from([None, "A100", "A100|V100"])),
         "max_gpus_per_node": column(st.integers(0, 8)),
+        "min_gpus": [draw(st.integers(0, wanted)) for wanted in gpus],
+        "max_gpus": [draw(st.one_of(st.just(0), st.integers(wanted, 64))) for wanted in gpus],
+        "gpu_memory_gib": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
         "cpus": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
         "memory_gib": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
         "tenant": column(names),
@@ -157,6 +160,8 @@ OTHER_CELLS = {
     "status": "z",
     "milli_gpu": 77,
     "gpus": 23,
+    "min_gpus": 9,
+    "max_gpus": 77,
 }
 
 
@@ -167,9 +172,11 @@ def test_changing_any_cell_changes_the_fingerprint(
     key: str, table: dict[str, list[Any]], data: st.DataObject
 ):
     """No column is left out of the fingerprint, and no cell of it."""
-    table = table | {"gpus": [1] * len(table["id"]), "milli_gpu": [500] * len(table["id"])}
-    if key == "gpus":
-        table |= {"milli_gpu": [1000] * len(table["id"])}
+    jobs = len(table["id"])
+    table = table | {"gpus": [1] * jobs, "milli_gpu": [500] * jobs}
+    table |= {"min_gpus": [0] * jobs, "max_gpus": [0] * jobs}
+    if key in {"gpus", "min_gpus"}:
+        table |= {"gpus": [16] * jobs, "milli_gpu": [1000] * jobs}
     row = data.draw(st.integers(0, len(table["id"]) - 1))
     cells = list(table[key])
     cells[row] = OTHER_CELLS.get(key, 12345.0)

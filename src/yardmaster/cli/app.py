@@ -28,6 +28,16 @@ app.command(
     help="Run several schedulers on the same jobs, with paired intervals.",
 )
 app.command(
+    "yardmaster.cli.whatif:whatif",
+    name="whatif",
+    help="Answer capacity questions: other nodes, other quotas, more load.",
+)
+app.command(
+    "yardmaster.cli.eta:eta",
+    name="eta",
+    help="Predict when waiting jobs will start.",
+)
+app.command(
     "yardmaster.cli.rerun:rerun",
     name="rerun",
     help="Make a run again and check that it is the same, byte for byte.",

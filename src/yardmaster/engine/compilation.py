@@ -1,8 +1,12 @@
-"""One source, two ways to run it: as plain Python, or compiled by Numba.
+"""One source, three ways to run it: as plain Python, or compiled by Numba, with or without frills.
 
 Functions of the core are marked with `@kernel` and stay ordinary functions. Small workloads run
-them as they are, which needs no Numba and no compilation. `compile_core` replaces every one of them
-by its compiled form, in place and for the rest of the process; machine code is kept on disk.
+them as they are, which needs no Numba and no compilation. `compile_core` makes compiled copies;
+machine code is kept on disk.
+
+There are two sets of copies. In one, `REAL_CLUSTERS` is False, and the compiler drops everything
+behind it before looking at it: equal GPUs that never fail are simulated by code that knows nothing
+else, and that compiles quickly. In the other it is True.
 
 The cache folder is named after the sources of the core, because Numba looks only at the file that
 defines a function, not at the files of the functions it calls.
@@ -15,10 +19,10 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any, NamedTuple, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Row = TypeVar("Row")
@@ -27,18 +31,46 @@ CORE_MODULES = (
     "yardmaster.engine.core.bits",
     "yardmaster.engine.core.heap",
     "yardmaster.engine.core.nodes",
+    "yardmaster.engine.core.room",
+    "yardmaster.engine.core.scores",
+    "yardmaster.engine.core.gangs",
+    "yardmaster.engine.core.tenants",
+    "yardmaster.engine.core.progress",
     "yardmaster.engine.core.queue",
+    "yardmaster.engine.core.sharing",
+    "yardmaster.engine.core.placement",
+    "yardmaster.engine.core.release",
     "yardmaster.engine.core.running",
+    "yardmaster.engine.core.outages",
+    "yardmaster.engine.core.preemption",
     "yardmaster.engine.core.reservation",
+    "yardmaster.engine.core.elastic",
+    "yardmaster.engine.core.migration",
     "yardmaster.engine.core.conservative",
     "yardmaster.engine.core.passes",
     "yardmaster.engine.core.events",
     "yardmaster.engine.core.tables",
 )
 
+REAL_CLUSTERS = True
+"""Whether the code for real clusters is there at all; see above."""
+
 _kernels: dict[Callable[..., Any], dict[str, bool]] = {}
 """Every function of the core, and what is special about compiling it."""
-_compiled: dict[Callable[..., Any], Any] = {}
+
+
+class Core(NamedTuple):
+    """The functions of the core that Python calls."""
+
+    replay: Callable[..., int]
+    start_planned: Callable[..., None]
+    number_slots: Callable[..., None]
+    expand_records: Callable[..., None]
+    is_compiled: bool
+
+
+_compiled: dict[bool, Core] = {}
+"""The compiled cores of this process: without (False) and with real clusters (True)."""
 
 
 def kernel(function: Function) -> Function:
@@ -72,34 +104,50 @@ def bare(array: Row) -> Row:
     return array
 
 
-def is_compiled() -> bool:
+def core(*, is_real: bool, may_be_compiled: bool = True) -> Core:
+    """Return the compiled core if there is one in this process, else the plain one."""
+    if may_be_compiled and is_real in _compiled:
+        return _compiled[is_real]
+    events = importlib.import_module("yardmaster.engine.core.events")
+    tables = importlib.import_module("yardmaster.engine.core.tables")
+    return Core(
+        replay=events.replay,
+        start_planned=events.start_planned,
+        number_slots=tables.number_slots,
+        expand_records=tables.expand_records,
+        is_compiled=False,
+    )
+
+
+def is_compiled(*, is_real: bool = False) -> bool:
     """Whether the core of this process runs compiled."""
-    return bool(_compiled)
+    return is_real in _compiled
 
 
-def cache_folder() -> Path:
+def cache_folder(*, is_real: bool = False) -> Path:
     """Return the folder for this version's machine code, whether it exists or not."""
     root = os.environ.get("YARDMASTER_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     base = Path(root) if root else Path.home() / ".cache"
-    return base / "yardmaster" / _source_hash()
+    return base / "yardmaster" / _source_hash() / ("real" if is_real else "plain")
 
 
-def is_cached() -> bool:
+def is_cached(*, is_real: bool = False) -> bool:
     """Whether this version has been compiled on this machine before."""
-    return any(cache_folder().rglob("events.replay-*.nbc"))
+    return any(cache_folder(is_real=is_real).rglob("events.replay-*.nbc"))
 
 
-def compile_core(announce: Callable[[str], None] | None = None) -> None:
-    """Replace every kernel by its compiled form, once per process.
+def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool = False) -> None:
+    """Compile the core, once per process.
 
     Machine code is produced when a kernel is first called and kept on disk. `announce` is told
     when that will take a while because this version has never run on this machine.
     """
-    if _compiled:
+    if is_real in _compiled:
         return
-    if announce is not None and not is_cached():
-        announce("Compiling the simulation core (once per version, up to half a minute) …")
-    _set_cache_folder()
+    if announce is not None and not is_cached(is_real=is_real):
+        took = "a minute" if is_real else "half a minute"
+        announce(f"Compiling the simulation core (once per version, up to {took}) …")
+    _set_cache_folder(is_real=is_real)
     from numba import njit
 
     # No reference counting: kernels never create or keep an array, and counting would cost more
@@ -110,8 +158,21 @@ def compile_core(announce: Callable[[str], None] | None = None) -> None:
         "_nrt": False,
         "no_cfunc_wrapper": True,
     }
-    _compiled[bare] = _pointer_to_array()
-    replace_kernels(lambda function, special: njit(**(options | special))(function))
+    if is_real:
+        # So many functions call the hot ones that copying them would take minutes.
+        options["forceinline"] = False
+    made = copies(
+        lambda function, special: njit(**(special | options))(function),
+        is_real=is_real,
+        replaced={"bare": _pointer_to_array()},
+    )
+    _compiled[is_real] = Core(
+        replay=made["events.replay"],
+        start_planned=made["events.start_planned"],
+        number_slots=made["tables.number_slots"],
+        expand_records=made["tables.expand_records"],
+        is_compiled=True,
+    )
 
 
 def _pointer_to_array() -> Any:
@@ -134,28 +195,51 @@ def _pointer_to_array() -> Any:
     return pointer
 
 
-def replace_kernels(compiler: Callable[[Callable[..., Any], dict[str, bool]], Any]) -> None:
-    """Replace every kernel of the core by what `compiler` makes of it, for the whole process.
+def copies(
+    compiler: Callable[[Callable[..., Any], dict[str, bool]], Any],
+    *,
+    is_real: bool,
+    replaced: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what `compiler` makes of a copy of every kernel, by `module.function`.
 
-    The compiler is given the function and what is special about it (see `_kernels`).
+    The copies see each other's compiled forms under the names of the originals, `REAL_CLUSTERS` as
+    `is_real`, and `replaced` for further names. The compiler is given the function and what is
+    special about it (see `_kernels`).
     """
-    modules = [importlib.import_module(name) for name in CORE_MODULES]
+    modules = {name: importlib.import_module(name) for name in CORE_MODULES}
+    spaces = {name: dict(vars(module)) for name, module in modules.items()}
+    made: dict[Callable[..., Any], Any] = {}
     for function, special in _kernels.items():
-        _compiled[function] = compiler(function, special)
-    for module in modules:
-        _replace_in(module)
+        if function.__module__ in spaces:
+            made[function] = compiler(_copy(function, spaces[function.__module__]), special)
+    for space in spaces.values():
+        for name, value in list(space.items()):
+            if callable(value) and getattr(value, "__hash__", None) and value in made:
+                space[name] = made[value]
+        space |= {key: value for key, value in replaced.items() if key in space}
+        if "REAL_CLUSTERS" in space:
+            space["REAL_CLUSTERS"] = is_real
+    return {
+        f"{function.__module__.rpartition('.')[2]}.{function.__name__}": copy
+        for function, copy in made.items()
+    }
 
 
-def _replace_in(module: ModuleType) -> None:
-    """Point every name in `module` that refers to a kernel at the compiled form."""
-    for name, value in list(vars(module).items()):
-        if callable(value) and getattr(value, "__hash__", None) and value in _compiled:
-            setattr(module, name, _compiled[value])
+def _copy(function: Callable[..., Any], space: dict[str, Any]) -> Callable[..., Any]:
+    """Return the function with other globals."""
+    copy = FunctionType(
+        function.__code__, space, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__ = function.__module__
+    copy.__qualname__ = function.__qualname__
+    copy.__annotations__ = function.__annotations__
+    return copy
 
 
-def _set_cache_folder() -> None:
+def _set_cache_folder(*, is_real: bool = False) -> None:
     """Tell Numba where to keep machine code; fall back to a temporary folder if we must."""
-    folder = cache_folder()
+    folder = cache_folder(is_real=is_real)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
@@ -172,6 +256,7 @@ def _source_hash() -> str:
     """Return a short hash of the core's sources and of the interpreter's version."""
     digest = hashlib.sha256(sys.version.encode())
     here = Path(__file__).parent
-    for path in sorted([*here.glob("core/*.py"), here / "state.py", Path(__file__)]):
+    named = [here / "state.py", here.parent / "model" / "site.py", Path(__file__)]
+    for path in sorted([*here.glob("core/*.py"), *named]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -40,6 +40,8 @@ class OrderKeys:
     """Whether attained service counts every GPU of the gang (ATTAINED)."""
     release_s: FloatArray | None = None
     """(jobs,) second before which a job is not let into the queue; None: submission."""
+    levels_s: tuple[float, ...] = ()
+    """Service at which a job sinks to the next queue (ATTAINED); none: every second counts."""
 
     @classmethod
     def fixed(cls, key: FloatArray) -> OrderKeys:
@@ -80,6 +82,16 @@ class OrderKeys:
         return cls(OrderKind.REMAINING, np.asarray(run_s, dtype=np.float64))
 
     @classmethod
-    def attained(cls, jobs: int, *, weighted: bool) -> OrderKeys:
-        """Service so far, in seconds or GPU-seconds: least first."""
-        return cls(OrderKind.ATTAINED, np.zeros(jobs), weighted=weighted)
+    def attained(cls, jobs: int, *, weighted: bool, levels_s: tuple[float, ...] = ()) -> OrderKeys:
+        """Service so far, in seconds or GPU-seconds (`weighted`), or the levels it has passed."""
+        return cls(OrderKind.ATTAINED, np.zeros(jobs), weighted=weighted, levels_s=levels_s)
+
+    @classmethod
+    def by_tenant(cls, jobs: int, *, over_time: bool) -> OrderKeys:
+        """What the job's tenant has used so far, or its dominant share now: least first."""
+        return cls(OrderKind.USAGE if over_time else OrderKind.SHARE, np.zeros(jobs))
+
+    @classmethod
+    def released(cls, release_s: FloatArray) -> OrderKeys:
+        """First released first; nobody is let into the queue before its release."""
+        return cls(OrderKind.FIXED, release_s, release_s=release_s)

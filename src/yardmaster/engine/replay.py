@@ -11,14 +11,19 @@ import numpy.typing as npt
 
 from yardmaster.engine import compilation
 from yardmaster.engine import state as at
+from yardmaster.engine.compilation import Core
+from yardmaster.engine.conditions import Conditions
 from yardmaster.engine.core.bits import WORD_BITS
+from yardmaster.engine.decisions import Decide, check_plan, situation_of
+from yardmaster.engine.layout import Simulation
+from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys, Rekey
-from yardmaster.engine.requests import Shapes, shapes_of
-from yardmaster.engine.setup import Options, Simulation, lay_out
-from yardmaster.engine.state import Status
+from yardmaster.engine.requests import Shapes, shapes_of, shares_gpus
+from yardmaster.engine.setup import lay_out
+from yardmaster.engine.state import NOTHING, OrderKind, Status
 from yardmaster.model.cluster import Cluster
-from yardmaster.model.schedule import Outcome, Schedule
-from yardmaster.model.workload import FloatArray, IntArray, Workload
+from yardmaster.model.schedule import Cause, Outcome, Schedule
+from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
 
 Compile = Literal["auto", "always", "never"]
 
@@ -38,29 +43,37 @@ def replay(
     announce: Callable[[str], None] | None = None,
 ) -> Schedule:
     """Simulate the workload to its end, or until `until_s`, and return what happened."""
+    is_real = options.conditions is not None
     if compile_core == "always" or (compile_core == "auto" and len(workload) > COMPILE_ABOVE_JOBS):
-        compilation.compile_core(announce)
-    shapes = shapes_of(workload, cluster)
-    simulation = lay_out(workload, cluster, shapes, keys, options)
-    _run(simulation, keys.rekey, until_s)
-    engine = "compiled" if compilation.is_compiled() else "uncompiled"
+        compilation.compile_core(announce, is_real=is_real)
+    core = compilation.core(is_real=is_real, may_be_compiled=compile_core != "never")
+    by_tenant = keys.kind in {OrderKind.SHARE, OrderKind.USAGE}
+    shapes = shapes_of(workload, cluster, by_tenant=by_tenant)
+    simulation = lay_out(workload, cluster, shapes, keys, options, core=core)
+    if options.decide is None:
+        _run(simulation, core, keys.rekey, until_s)
+    else:
+        _run_decided(
+            simulation, core, shapes, rekey=keys.rekey, decide=options.decide, until_s=until_s
+        )
+    engine = "compiled" if core.is_compiled else "uncompiled"
     return _schedule(
         simulation,
+        core,
         workload,
         cluster,
         shapes,
+        conditions=options.conditions,
         scheduler=scheduler,
         until_s=until_s,
         engine=engine,
     )
 
 
-def _run(simulation: Simulation, rekey: Rekey | None, until_s: float) -> None:
+def _run(simulation: Simulation, core: Core, rekey: Rekey | None, until_s: float) -> None:
     """Drive the core to the end, setting keys and enlarging tables when it asks."""
-    from yardmaster.engine.core import events  # late: compile_core replaces its functions
-
     while True:
-        status = events.replay(*_arrays(simulation), until_s)
+        status = core.replay(*_arrays(simulation, core), until_s)
         if status == Status.DONE:
             return
         if status == Status.NEEDS_ROOM:
@@ -69,9 +82,40 @@ def _run(simulation: Simulation, rekey: Rekey | None, until_s: float) -> None:
             _set_keys(simulation, rekey)
 
 
-def _arrays(simulation: Simulation) -> tuple[Any, Any]:
+def _run_decided(
+    simulation: Simulation,
+    core: Core,
+    shapes: Shapes,
+    *,
+    rekey: Rekey | None,
+    decide: Decide,
+    until_s: float,
+) -> None:
+    """Drive the core to the end, letting a Python function carry out every pass."""
+    while True:
+        status = core.replay(*_arrays(simulation, core), until_s)
+        if status == Status.DONE:
+            return
+        if status == Status.NEEDS_ROOM:
+            simulation.make_room()
+            continue
+        if rekey is not None:
+            _set_keys(simulation, rekey)
+        simulation.ints[at.PASSES] += 1
+        situation = situation_of(simulation, shapes)
+        for row, plan in decide(situation) if len(situation.rows) else ():
+            check_plan(situation, row, plan)
+            for place, (node, gpus) in enumerate(plan.items()):
+                simulation.ints[simulation.ints[at.PLAN_NODE] + place] = node
+                simulation.ints[simulation.ints[at.PLAN_GPUS] + place] = gpus
+            simulation.ints[at.PLAN] = len(plan)
+            simulation.ints[at.PLAN_SHARED] = NOTHING
+            core.start_planned(*_arrays(simulation, core), row)
+
+
+def _arrays(simulation: Simulation, core: Core) -> tuple[Any, Any]:
     """Give the uncompiled core memoryviews, whose items are plain Python numbers and quick."""
-    if compilation.is_compiled():
+    if core.is_compiled:
         return simulation.ints, simulation.reals
     return simulation.ints.data, simulation.reals.data
 
@@ -87,10 +131,12 @@ def _set_keys(simulation: Simulation, rekey: Rekey) -> None:
 
 def _schedule(
     simulation: Simulation,
+    core: Core,
     workload: Workload,
     cluster: Cluster,
     shapes: Shapes,
     *,
+    conditions: Conditions | None,
     scheduler: str,
     until_s: float,
     engine: str,
@@ -101,39 +147,79 @@ def _schedule(
     end = simulation.real_table(at.SEGMENT_END, segments)
     start_s = np.full(len(workload), np.nan)
     start_s[job[::-1]] = begin[::-1]  # reversed: the first segment of a job wins
+    ended = ~np.isnan(end)
+    is_last = ended if conditions is None else ended & (_causes(simulation) == Cause.FINISHED)
     end_s = np.full(len(workload), np.nan)
-    end_s[job] = end
-    finished = ~np.isnan(end)
+    end_s[job[is_last]] = end[is_last]
+    is_running = np.zeros(len(workload), dtype=np.bool_)
+    is_running[job[~ended]] = True
     cut_s = until_s if math.isfinite(until_s) else float(simulation.reals[at.NOW])
-    offsets, gpu_ids = _recorded_gpus(simulation, cluster, segments)
+    offsets, gpu_ids = _recorded_gpus(simulation, core, cluster, segments)
     return Schedule(
         workload=workload,
         cluster=cluster,
         scheduler=scheduler,
         start_s=start_s,
         end_s=end_s,
-        outcome=outcomes(workload, shapes, start_s, end_s, cut_s),
+        outcome=outcomes(
+            workload,
+            shapes,
+            is_running,
+            end_s,
+            cut_s=cut_s,
+            has_failed=_has_failed(simulation),
+        ),
         segment_job=job.copy(),
         segment_start_s=begin.copy(),
-        segment_end_s=np.where(finished, end, cut_s),
+        segment_end_s=np.where(ended, end, cut_s),
         segment_gpu_offset=offsets,
         gpu_ids=gpu_ids,
         horizon_s=(float(workload.submit_s[0]), max(cut_s, float(workload.submit_s[0]))),
         engine=engine,
-        notes=notes_on(workload, shapes),
+        notes=notes_on(workload, cluster, shapes),
+        **_interruptions(simulation, conditions, cut_s),
     )
 
 
+def _causes(simulation: Simulation) -> IntArray:
+    return simulation.int_table(at.SEGMENT_CAUSE, int(simulation.ints[at.SEGMENTS]))
+
+
+def _has_failed(simulation: Simulation) -> BoolArray | None:
+    """Return which jobs were given up after too many failures."""
+    if not simulation.ints[at.IS_REAL]:
+        return None
+    failures = simulation.int_table(at.FAILURES, int(simulation.ints[at.JOBS]))
+    return np.asarray(failures > simulation.ints[at.RETRIES])
+
+
+def _interruptions(
+    simulation: Simulation, conditions: Conditions | None, cut_s: float
+) -> dict[str, Any]:
+    """Return why each segment ended, what of it was wasted, and which nodes were away."""
+    if conditions is None:
+        return {}
+    segments = int(simulation.ints[at.SEGMENTS])
+    ended = ~np.isnan(simulation.real_table(at.SEGMENT_END, segments))
+    job = simulation.int_table(at.SEGMENT_JOB, segments)
+    overhead = simulation.real_table(at.OVERHEAD, int(simulation.ints[at.JOBS]))[job]
+    so_far = cut_s - simulation.real_table(at.SEGMENT_START, segments)
+    wasted = simulation.real_table(at.SEGMENT_WASTED, segments)
+    return {
+        "segment_cause": np.where(ended, _causes(simulation), Cause.CUT).astype(np.int8),
+        "segment_wasted_s": np.where(ended, wasted, np.minimum(overhead, so_far)),
+        "outages": tuple(outage for outage in conditions.outages if outage.down_s <= cut_s),
+    }
+
+
 def _recorded_gpus(
-    simulation: Simulation, cluster: Cluster, segments: int
+    simulation: Simulation, core: Core, cluster: Cluster, segments: int
 ) -> tuple[IntArray, npt.NDArray[np.int32]]:
     """Expand the recorded words of bits into GPU numbers, segment after segment."""
-    from yardmaster.engine.core import tables  # late: compile_core replaces its functions
-
     records = simulation.int_table(at.RECORD, int(simulation.ints[at.RECORDS]))
     held = int(np.bitwise_count(records & 0xFFFFFFFF).sum())
     through, gpu_ids = np.zeros(len(records) + 1, dtype=np.int64), np.zeros(held, dtype=np.int32)
-    tables.expand_records(records, _first_gpu_of_word(cluster), through[1:], gpu_ids)
+    core.expand_records(records, _first_gpu_of_word(cluster), through[1:], gpu_ids)
     if len(records) == segments:  # one record each, the usual case
         return through, gpu_ids
     return through[simulation.int_table(at.SEGMENT_RECORD, segments + 1)], gpu_ids
@@ -148,20 +234,27 @@ def _first_gpu_of_word(cluster: Cluster) -> IntArray:
 
 
 def outcomes(
-    workload: Workload, shapes: Shapes, start_s: FloatArray, end_s: FloatArray, cut_s: float
+    workload: Workload,
+    shapes: Shapes,
+    is_running: BoolArray,
+    end_s: FloatArray,
+    *,
+    cut_s: float,
+    has_failed: BoolArray | None = None,
 ) -> npt.NDArray[np.int8]:
     """Return how each job's simulation ended."""
     ended = ~np.isnan(end_s)
     if ended.all():
         return np.full(len(workload), Outcome.FINISHED, dtype=np.int8)
-    started = ~np.isnan(start_s)
-    outcome = np.where(started, Outcome.RUNNING, Outcome.QUEUED)
+    outcome = np.where(is_running, Outcome.RUNNING, Outcome.QUEUED)
     outcome = np.where(ended, Outcome.FINISHED, outcome)
+    if has_failed is not None:
+        outcome = np.where(has_failed, Outcome.FAILED, outcome)
     outcome = np.where(workload.submit_s > cut_s, Outcome.NOT_SUBMITTED, outcome)
     return np.where(shapes.of_job < 0, Outcome.UNPLACEABLE, outcome).astype(np.int8)
 
 
-def notes_on(workload: Workload, shapes: Shapes) -> tuple[str, ...]:
+def notes_on(workload: Workload, cluster: Cluster, shapes: Shapes) -> tuple[str, ...]:
     """Say what the reader must know: jobs too large for the cluster, features not modelled."""
     notes = []
     impossible = np.flatnonzero(shapes.of_job < 0)
@@ -174,6 +267,6 @@ def notes_on(workload: Workload, shapes: Shapes) -> tuple[str, ...]:
             f" are left out of all averages, for example {examples}"
         )
     fractions = int(np.count_nonzero(workload.milli_gpu < 1000))
-    if fractions:
+    if fractions and not shares_gpus(workload, cluster):
         notes.append(f"{fractions} jobs ask for part of a GPU; each holds a whole one here")
     return tuple(notes)

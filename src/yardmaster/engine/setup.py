@@ -2,99 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
+from yardmaster.engine import compilation
 from yardmaster.engine import state as at
-from yardmaster.engine.conditions import Conditions
+from yardmaster.engine.compilation import Core
 from yardmaster.engine.core.bits import WORD_BITS
 from yardmaster.engine.core.queue import MOST_FLOORS
-from yardmaster.engine.decisions import Decide
+from yardmaster.engine.layout import Filled, Simulation, Tables
+from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.real_setup import real_numbers, real_settings, real_tables
 from yardmaster.engine.requests import Shapes
-from yardmaster.engine.state import NOTHING, Discipline, OrderKind, Placement, QueueKind
+from yardmaster.engine.state import NOTHING, Discipline, OrderKind, QueueKind
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, IntArray, Workload
 
-
-class Filled(NamedTuple):
-    """A table that begins with one value everywhere; the value's type is the table's."""
-
-    value: float
-    length: int
-
-
-Tables = dict[int, npt.NDArray[np.generic] | Filled]
-"""Tables by their place in the header of `ints`."""
+__all__ = ["Filled", "Options", "Simulation", "lay_out", "rank_of"]
 
 FIRST_PROFILE_ROOM = 256
 """Steps of the conservative profile to begin with; the core asks for more when it needs them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Options:
-    """Everything about a simulation besides jobs, machines and order."""
-
-    discipline: Discipline
-    placement: Placement
-    expected_s: FloatArray | None
-    """(jobs,) run times the scheduler believes; None for the true ones."""
-    seed: int = 0
-    one_arrival: bool = False
-    records_gpus: bool = True
-    conditions: Conditions | None = None
-    """What a real cluster does to jobs; None for equal GPUs that never fail."""
-    decide: Decide | None = None
-    """A Python function that chooses jobs and nodes at every pass, in place of the discipline."""
-
-
-@dataclass(slots=True, eq=False)
-class Simulation:
-    """The state of one simulation: its integers and its reals (see `engine.state`)."""
-
-    ints: IntArray
-    reals: FloatArray
-
-    def int_table(self, name: int, length: int) -> IntArray:
-        """Return a view of one table of integers."""
-        begin = int(self.ints[name])
-        return self.ints[begin : begin + length]
-
-    def real_table(self, name: int, length: int) -> FloatArray:
-        """Return a view of one table of reals."""
-        begin = int(self.ints[name])
-        return self.reals[begin : begin + length]
-
-    def make_room(self) -> None:
-        """Double the tables of the conservative profile and of its promises."""
-        nodes = int(self.ints[at.NODES])
-        steps, entries = int(self.ints[at.PROFILE_ROOM]), int(self.ints[at.PROMISE_ROOM])
-        self._move(at.PROFILE_FREE, steps * nodes)
-        self._move(at.PROMISE_NODE, entries)
-        self._move(at.PROMISE_GPUS, entries)
-        begin = int(self.ints[at.PROFILE_TIME])
-        self.ints[at.PROFILE_TIME] = len(self.reals)
-        old = self.reals[begin : begin + steps]
-        self.reals = np.concatenate([self.reals, old, np.zeros(steps)])
-        self.ints[at.PROFILE_ROOM] = 2 * steps
-        self.ints[at.PROMISE_ROOM] = 2 * entries
-
-    def _move(self, name: int, length: int) -> None:
-        """Move a table of integers to the end of the array, doubling it."""
-        old = self.int_table(name, length)
-        end = len(self.ints)
-        self.ints = np.concatenate([self.ints, old, np.zeros(length, dtype=np.int64)])
-        self.ints[name] = end
-
-
 def lay_out(
-    workload: Workload, cluster: Cluster, shapes: Shapes, keys: OrderKeys, options: Options
+    workload: Workload,
+    cluster: Cluster,
+    shapes: Shapes,
+    keys: OrderKeys,
+    options: Options,
+    *,
+    core: Core | None = None,
 ) -> Simulation:
     """Build the state at the first instant: everything free, nobody submitted."""
+    core = core or compilation.core(is_real=options.conditions is not None)
     queue = _queue_kind(keys, options)
     tables = _job_tables(workload, shapes, options)
     if queue is QueueKind.LIST:
@@ -102,14 +45,20 @@ def lay_out(
     elif queue is QueueKind.HEAPS:
         tables |= _heap_tables(keys, shapes)
     else:
-        tables |= _tree_tables(rank_of(keys.offset), shapes)
+        tables |= _tree_tables(rank_of(keys.offset), shapes, core)
     tables |= _node_tables(cluster)
     tables |= _running_tables(len(workload), cluster.gpus, options)
     tables |= _record_tables(workload, shapes, options)
     if options.discipline == Discipline.CONSERVATIVE:
         tables |= _promise_tables(len(workload), cluster.nodes)
+    if options.conditions is not None:
+        tables |= real_tables(workload, cluster, shapes, keys, options)
     simulation = _joined(tables, options)
     numbers = _numbers(workload, cluster, shapes, keys, options)
+    if options.conditions is not None:
+        numbers |= real_numbers(workload, cluster, keys, options)
+        for place, real in real_settings(options.conditions).items():
+            simulation.reals[place] = real
     numbers[at.QUEUE_KIND] = queue
     for place, value in numbers.items():
         simulation.ints[place] = value
@@ -118,10 +67,19 @@ def lay_out(
 
 
 def _queue_kind(keys: OrderKeys, options: Options) -> QueueKind:
-    keys_change = keys.kind != OrderKind.FIXED or keys.rekey is not None
-    if keys_change or options.discipline is Discipline.CONSERVATIVE:
+    """Choose how the waiting jobs are kept.
+
+    Keys by tenant are the same for all jobs of a shape, and keys by progress do not change while a
+    job waits, so heaps serve both; trees want a rank for life.
+    """
+    has_rank = keys.kind in {OrderKind.FIXED, OrderKind.SHARE, OrderKind.USAGE}
+    keeps_key = has_rank or keys.kind in {OrderKind.REMAINING, OrderKind.ATTAINED}
+    is_asked = keys.rekey is not None or options.decide is not None
+    if is_asked or not keeps_key or options.discipline is Discipline.CONSERVATIVE:
         return QueueKind.LIST
-    return QueueKind.TREES if options.discipline is Discipline.EASY else QueueKind.HEAPS
+    if options.discipline is Discipline.EASY:
+        return QueueKind.TREES if has_rank else QueueKind.LIST
+    return QueueKind.HEAPS
 
 
 def _joined(tables: Tables, options: Options) -> Simulation:
@@ -144,6 +102,8 @@ def _joined(tables: Tables, options: Options) -> Simulation:
         begins[at.EXPECTED_END] = begins[at.END]
         begins[at.EXPECTED_HEAP] = begins[at.HEAP]
         begins[at.EXPECTED_HEAP_AT] = begins[at.HEAP_AT]
+    if options.conditions is None:  # a job waits once: what it is expected to run never changes
+        begins[at.VALUE] = begins[at.EXPECTED]
     for name, begin in begins.items():
         simulation.ints[name] = begin
     # Floors are addressed within the whole array, not within the table of trees.
@@ -217,10 +177,8 @@ def _heap_tables(keys: OrderKeys, shapes: Shapes) -> Tables:
     }
 
 
-def _tree_tables(rank: IntArray, shapes: Shapes) -> Tables:
+def _tree_tables(rank: IntArray, shapes: Shapes, core: Core) -> Tables:
     """Number the jobs of each shape by rank and plant one tree per shape."""
-    from yardmaster.engine.core import tables  # late: compile_core replaces its functions
-
     jobs = len(rank)
     by_rank = np.empty(jobs, dtype=np.int64)
     by_rank[rank] = np.arange(jobs)
@@ -228,7 +186,7 @@ def _tree_tables(rank: IntArray, shapes: Shapes) -> Tables:
     members = np.bincount(placeable, minlength=len(shapes.gpus))
     first_slot = np.cumsum(members) - members
     slot, slot_job = np.zeros(jobs, dtype=np.int64), np.zeros(jobs, dtype=np.int64)
-    tables.number_slots(by_rank, shapes.of_job, first_slot.copy(), slot, slot_job)
+    core.number_slots(by_rank, shapes.of_job, first_slot.copy(), slot, slot_job)
     # Slots count through all shapes; within its tree a job counts from its shape's first.
     slot -= np.append(first_slot, 0)[shapes.of_job]
     depth, floors, size = _floors(members)
@@ -318,7 +276,7 @@ def _words(members: int) -> int:
 
 
 def _running_tables(jobs: int, gpus: int, options: Options) -> Tables:
-    # A running job holds at least one GPU, so no more jobs than GPUs can run at once.
+    gpus = options.most_running(jobs, gpus)
     heap, heap_at = np.zeros(gpus, dtype=np.int64), Filled(NOTHING, jobs)
     tables: Tables = {
         at.END: Filled(0.0, jobs),
@@ -350,6 +308,9 @@ def _promise_tables(jobs: int, nodes: int) -> Tables:
 
 def _record_tables(workload: Workload, shapes: Shapes, options: Options) -> Tables:
     jobs = len(workload)
+    if options.conditions is not None:
+        # Nobody knows how often jobs will be started: the core asks for more room when it needs it.
+        return {at.JOB_SEGMENT: Filled(NOTHING, jobs)}
     # One record per word of GPU bits: a gang within a node needs as many as its node has words.
     words = np.minimum(-(-shapes.cap // WORD_BITS), shapes.gpus)
     per_shape = np.where(shapes.single == 1, words, shapes.gpus)
@@ -379,6 +340,7 @@ def _numbers(
         at.JOBS: len(workload),
         at.SHAPES: len(shapes.gpus),
         at.NODES: cluster.nodes,
+        at.GPUS: cluster.gpus,
         at.TYPES: len(cluster.gpu_types),
         at.LEVELS: levels,
         at.NODE_WORDS: _words(cluster.nodes),
@@ -387,7 +349,7 @@ def _numbers(
         at.TRUE_ENDS: options.expected_s is None,
         at.ONE_ARRIVAL: options.one_arrival,
         at.RECORDS_GPUS: options.records_gpus,
-        at.STOPS_AT_PASSES: keys.rekey is not None,
+        at.STOPS_AT_PASSES: keys.rekey is not None or options.decide is not None,
         at.PROFILE_ROOM: FIRST_PROFILE_ROOM,
         at.PROMISE_ROOM: len(workload) + cluster.nodes,
     }

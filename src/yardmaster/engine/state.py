@@ -9,22 +9,21 @@ nothing.
 it begins. `ints[ints[NODE_FREE] + node]` reads "free GPUs of this node", and
 `reals[ints[END] + job]` "end of this job". `reals` has a header of its own for the clock.
 
-Room left for what comes next:
+How the rules of real clusters fit in:
 
 - Jobs ask through *shapes* (equal requests share one), so that whether a thousand queued jobs fit
-  is answered once. A new kind of constraint is a new table over shapes.
+  is answered once. Speeds, tenants, cores and memory are tables over shapes.
 - What happened is recorded as *segments*, not as jobs: a preempted job simply has several.
-- A job's end is computed where it starts, from its duration and the speed it gets there; the two
-  completion heaps can remove any job, not only the first, so a job can be stopped before its end.
-- Nodes enter and leave the index of free nodes one at a time (`unlist`, `enlist`), which is what
-  a node failure or a repair does.
-- Events of one instant are handled kind by kind: completions, then (reserved) repairs and
-  failures, then arrivals, then one scheduling pass.
+- Tables marked (real) exist only if `IS_REAL` is 1. Without them a job's end is its start plus its
+  duration, and nothing of the rest is looked at.
+- Events of one instant are handled kind by kind: completions, repairs, failures, arrivals, then one
+  scheduling pass.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import count
 from typing import Protocol
 
 
@@ -47,120 +46,237 @@ class Reals(Protocol):
 NOTHING = -1
 """No job, no node, end of a chain."""
 
+_place = count()
+
 # Counters: what changes from event to event.
-NEXT_ARRIVAL = 0  # row of the next job to be submitted
-QUEUED = 1  # jobs waiting
-RUNNING = 2  # jobs running
-FREE_GPUS = 3
-COMMITTED = 4  # job chosen by the `commit` discipline and not started yet, or NOTHING
-PASSES = 5  # scheduling passes so far
-SEGMENTS = 6  # segments recorded
-RECORDS = 7  # holdings recorded over all segments
-PLAN = 8  # nodes in the placement being planned
-PROFILE = 9  # steps in the conservative profile
-PROMISES = 10  # entries used in the table of promised nodes
-REPLAN = 11  # 1 when the conservative promises must be made anew
-PASS_IS_DUE = 12  # 1 between the events of an instant and its scheduling pass
+NEXT_ARRIVAL = next(_place)  # row of the next job to be submitted
+QUEUED = next(_place)  # jobs waiting
+RUNNING = next(_place)  # jobs running
+FREE_GPUS = next(_place)
+COMMITTED = next(_place)  # job chosen by the `commit` discipline and not started yet, or NOTHING
+PASSES = next(_place)  # scheduling passes so far
+SEGMENTS = next(_place)  # segments recorded
+RECORDS = next(_place)  # holdings recorded over all segments
+PLAN = next(_place)  # nodes in the placement being planned
+PROFILE = next(_place)  # steps in the conservative profile
+PROMISES = next(_place)  # entries used in the table of promised nodes
+REPLAN = next(_place)  # 1 when the conservative promises must be made anew
+PASS_IS_DUE = next(_place)  # 1 after the events of an instant, 2 once the caller knows of it
+
+OUTAGE = next(_place)  # next entry in the list of failures and repairs
+WATTS_USED = next(_place)  # watts above idle of the running jobs
+SHARED = next(_place)  # GPUs with fractional jobs on them
+PLAN_SHARED = next(_place)  # GPU a fractional job is planned to share, or NOTHING
+VERSION = next(_place)  # counts changes of what is free
 
 # Settings: fixed for the simulation.
-ORDER = 13  # an OrderKind
-DISCIPLINE = 14  # a Discipline
-PLACEMENT = 15  # a Placement
-SEED = 16
-JOBS = 17
-SHAPES = 18
-NODES = 19
-TYPES = 20
-LEVELS = 21  # numbers of free GPUs a node can have: the most in any node, plus one for none
-NODE_WORDS = 22  # words in a bit set of nodes
-LEVEL_WORDS = 23  # words in a bit set of levels
-GROUPS = 24  # groups of users in a HISTORY order
-QUEUE_KIND = 25  # a QueueKind
-TRUE_ENDS = 26  # 1: the scheduler expects the true ends; both completion heaps are the same table
-ONE_ARRIVAL = 27  # 1: an empty queue admits one arrival and schedules before the next
-RECORDS_GPUS = 28
-STOPS_AT_PASSES = 29  # 1: return to the caller before every pass
-PROFILE_ROOM = 30  # steps the profile tables can hold
-PROMISE_ROOM = 31  # entries the promise tables can hold
+ORDER = next(_place)  # an OrderKind
+DISCIPLINE = next(_place)  # a Discipline
+PLACEMENT = next(_place)  # a Placement
+SEED = next(_place)
+JOBS = next(_place)
+SHAPES = next(_place)
+NODES = next(_place)
+GPUS = next(_place)
+TYPES = next(_place)
+LEVELS = next(
+    _place
+)  # numbers of free GPUs a node can have: the most in any node, plus one for none
+NODE_WORDS = next(_place)  # words in a bit set of nodes
+LEVEL_WORDS = next(_place)  # words in a bit set of levels
+GROUPS = next(_place)  # groups of users in a HISTORY order
+QUEUE_KIND = next(_place)  # a QueueKind
+TRUE_ENDS = next(
+    _place
+)  # 1: the scheduler expects the true ends; both completion heaps are the same table
+ONE_ARRIVAL = next(_place)  # 1: an empty queue admits one arrival and schedules before the next
+RECORDS_GPUS = next(_place)
+STOPS_AT_PASSES = next(_place)  # 1: return to the caller before every pass
+PROFILE_ROOM = next(_place)  # steps the profile tables can hold
+PROMISE_ROOM = next(_place)  # entries the promise tables can hold
+SEGMENT_ROOM = next(_place)  # segments the tables can hold
+RECORD_ROOM = next(_place)  # holdings the table can hold
+IS_REAL = next(_place)  # 1: the tables marked (real) exist and count
+IS_REVIEWED = next(_place)  # 1: running jobs are looked at again every quantum
+TENANTS = next(_place)
+OUTAGES = next(_place)  # failures and repairs listed
+CAP_WATTS = next(_place)
+RETRIES = next(_place)
+SAVES_ON_PREEMPTION = next(_place)
+HAS_SHARING = next(_place)  # 1: some node lets fractional jobs share its GPUs
+IS_WEIGHTED = next(_place)  # 1: attained service counts every GPU
+THRESHOLDS = next(_place)  # entries in THRESHOLD
+KINDS = next(_place)
+SIZES = next(_place)  # entries per shape in SCALE
+DECIDES = next(_place)  # 1: the caller carries out every pass itself
 
 # Where each table of integers begins in `ints`; its length in brackets.
-JOB_SHAPE = 32  # [jobs] shape of the request; NOTHING if it can never be placed
-RANK = 33  # [jobs] place in a fixed order (trees)
-SLOT = 34  # [jobs] place within the shape, by rank (trees)
-SLOT_JOB = 35  # [jobs] job of each slot, shape after shape (trees)
-QUEUE = 36  # [jobs] the waiting jobs (list), or each shape's heap of them (heaps)
-QUEUE_AT = 37  # [jobs] where each stands in the list or in its heap
-GROUP = 38  # [jobs] whose history counts (HISTORY order)
-HISTORY_JOBS = 39  # [groups + 1] jobs finished, of each group and of all
-SHAPE_GPUS = 40  # [shapes]
-SHAPE_CAP = 41  # [shapes] most GPUs on one node
-SHAPE_TYPES = 42  # [shapes] bit set of allowed GPU types
-SHAPE_SINGLE = 43  # [shapes] 1 if the gang must stay within one node
-SHAPE_QUEUED = 44  # [shapes] jobs waiting
-SHAPE_HEAD = 45  # [shapes] waiting job of lowest rank, or NOTHING (trees)
-SHAPE_FIRST_SLOT = 46  # [shapes] where its part of SLOT_JOB or QUEUE begins
-SHAPE_DEPTH = 47  # [shapes] floors of its tree (trees)
-SHAPE_FLOORS = 48  # [shapes · MOST_FLOORS] where each floor begins in `reals` (trees)
-HEAP = 49  # [gpus] running jobs by end
-HEAP_AT = 50  # [jobs]
-EXPECTED_HEAP = 51  # [gpus] running jobs by expected end
-EXPECTED_HEAP_AT = 52  # [jobs]
-FRONTIER = 53  # [gpus + 2] scratch
-HELD = 54  # [jobs] first holding of a running job; a holding is named after its lowest GPU
-HELD_NEXT = 55  # [gpus] next holding of the same job
-HELD_BITS = 56  # [gpus] the GPUs held, as bits of their word in GPU_BITS
-HELD_COUNT = 57  # [gpus] how many
-BUCKET = 58  # [levels] scratch: first node with so many GPUs available
-BUCKET_NEXT = 59  # [nodes] scratch: next node with as many
-GPU_NODE = 60  # [gpus]
-GPU_BITS = 61  # [words] bit set of free GPUs, node after node
-NODE_FREE = 62  # [nodes]
-NODE_TYPE = 63  # [nodes]
-NODE_FIRST_GPU = 64  # [nodes]
-NODE_WORD = 65  # [nodes] its first word in GPU_BITS
-LEVEL_NODES = 66  # [types · levels · node words] bit sets of nodes by free GPUs
-LEVEL_COUNT = 67  # [types · levels]
-LEVEL_MASK = 68  # [types · level words] bit set of levels that have nodes
-AVAILABLE = 69  # [nodes] scratch: GPUs a plan may use
-EXTRA = 70  # [nodes] scratch: GPUs free beyond the EASY reservation
-PLAN_NODE = 71  # [nodes]
-PLAN_GPUS = 72  # [nodes]
-PROFILE_FREE = 73  # [steps · nodes] (conservative)
-PROMISE_AT = 74  # [jobs] first entry in PROMISE_NODE (conservative)
-PROMISE_LENGTH = 75  # [jobs] (conservative)
-PROMISE_NODE = 76  # [entries] (conservative)
-PROMISE_GPUS = 77  # [entries] (conservative)
-JOB_SEGMENT = 78  # [jobs] current segment
-SEGMENT_JOB = 79  # [segments]
-SEGMENT_RECORD = 80  # [segments + 1] first entry in RECORD
-RECORD = 81  # [holdings] word in GPU_BITS · 2³² + bits
+JOB_SHAPE = next(_place)  # [jobs] shape of the request; NOTHING if it can never be placed
+RANK = next(_place)  # [jobs] place in a fixed order (trees)
+SLOT = next(_place)  # [jobs] place within the shape, by rank (trees)
+SLOT_JOB = next(_place)  # [jobs] job of each slot, shape after shape (trees)
+QUEUE = next(_place)  # [jobs] the waiting jobs (list), or each shape's heap of them (heaps)
+QUEUE_AT = next(_place)  # [jobs] where each stands in the list or in its heap
+GROUP = next(_place)  # [jobs] whose history counts (HISTORY order)
+HISTORY_JOBS = next(_place)  # [groups + 1] jobs finished, of each group and of all
+SHAPE_GPUS = next(_place)  # [shapes]
+SHAPE_CAP = next(_place)  # [shapes] most GPUs on one node
+SHAPE_TYPES = next(_place)  # [shapes] bit set of allowed GPU types
+SHAPE_SINGLE = next(_place)  # [shapes] 1 if the gang must stay within one node
+SHAPE_QUEUED = next(_place)  # [shapes] jobs waiting
+SHAPE_HEAD = next(_place)  # [shapes] waiting job of lowest rank, or NOTHING (trees)
+SHAPE_FIRST_SLOT = next(_place)  # [shapes] where its part of SLOT_JOB or QUEUE begins
+SHAPE_DEPTH = next(_place)  # [shapes] floors of its tree (trees)
+SHAPE_FLOORS = next(_place)  # [shapes · MOST_FLOORS] where each floor begins in `reals` (trees)
+HEAP = next(_place)  # [gpus] running jobs by end
+HEAP_AT = next(_place)  # [jobs]
+EXPECTED_HEAP = next(_place)  # [gpus] running jobs by expected end
+EXPECTED_HEAP_AT = next(_place)  # [jobs]
+FRONTIER = next(_place)  # [gpus + 2] scratch
+HELD = next(
+    _place
+)  # [jobs] first holding of a running job; a holding is named after its lowest GPU
+HELD_NEXT = next(_place)  # [gpus] next holding of the same job
+HELD_BITS = next(_place)  # [gpus] the GPUs held, as bits of their word in GPU_BITS
+HELD_COUNT = next(_place)  # [gpus] how many
+BUCKET = next(_place)  # [levels] scratch: first node with so many GPUs available
+BUCKET_NEXT = next(_place)  # [nodes] scratch: next node with as many
+GPU_NODE = next(_place)  # [gpus]
+GPU_BITS = next(_place)  # [words] bit set of free GPUs, node after node
+NODE_FREE = next(_place)  # [nodes]
+NODE_TYPE = next(_place)  # [nodes]
+NODE_FIRST_GPU = next(_place)  # [nodes]
+NODE_WORD = next(_place)  # [nodes] its first word in GPU_BITS
+LEVEL_NODES = next(_place)  # [types · levels · node words] bit sets of nodes by free GPUs
+LEVEL_COUNT = next(_place)  # [types · levels]
+LEVEL_MASK = next(_place)  # [types · level words] bit set of levels that have nodes
+AVAILABLE = next(_place)  # [nodes] scratch: GPUs a plan may use
+EXTRA = next(_place)  # [nodes] scratch: GPUs free beyond the EASY reservation
+PLAN_NODE = next(_place)  # [nodes]
+PLAN_GPUS = next(_place)  # [nodes]
+PROFILE_FREE = next(_place)  # [steps · nodes] (conservative)
+PROMISE_AT = next(_place)  # [jobs] first entry in PROMISE_NODE (conservative)
+PROMISE_LENGTH = next(_place)  # [jobs] (conservative)
+PROMISE_NODE = next(_place)  # [entries] (conservative)
+PROMISE_GPUS = next(_place)  # [entries] (conservative)
+JOB_SEGMENT = next(_place)  # [jobs] current segment
+SEGMENT_JOB = next(_place)  # [segments]
+SEGMENT_RECORD = next(_place)  # [segments + 1] first entry in RECORD
+RECORD = next(_place)  # [holdings] word in GPU_BITS · 2³² + bits
+
+ARRIVAL_JOB = next(_place)  # [jobs] jobs in order of entering the queue (real)
+SHAPE_MILLI = next(_place)  # [shapes] thousandths of a GPU; 1000 for whole ones (real)
+SHAPE_GPU_MIB = next(_place)  # [shapes] device memory taken of a shared GPU (real)
+SHAPE_CPU = next(_place)  # [shapes] thousandths of a core with every GPU (real)
+SHAPE_MIB = next(_place)  # [shapes] host memory with every GPU (real)
+SHAPE_TENANT = next(_place)  # [shapes] (real)
+SHAPE_WATTS = next(_place)  # [shapes] watts above idle at most (real)
+SHAPE_KIND = next(_place)  # [shapes] row in PAIR (real)
+SHAPE_LEAST = next(_place)  # [shapes] fewest GPUs of an elastic job (real)
+SHAPE_MOST = next(_place)  # [shapes] most GPUs of an elastic job (real)
+SHAPE_MIN_NODES = next(_place)  # [shapes] nodes needed on the empty cluster (real)
+SHAPE_EXAMPLE = next(_place)  # [shapes] one of its jobs (real)
+SHAPE_PLANNED = next(_place)  # [shapes] version for which SHAPE_SPEED holds (real)
+POPULARITY = next(_place)  # [shapes] jobs of the workload (real)
+NODE_GPUS = next(_place)  # [nodes] (real)
+NODE_CPU = next(_place)  # [nodes] thousandths of a core free (real)
+NODE_MIB = next(_place)  # [nodes] host memory free (real)
+NODE_RACK = next(_place)  # [nodes] (real)
+NODE_SHARING = next(_place)  # [nodes] a Sharing (real)
+NODE_DOWN = next(_place)  # [nodes] 1 while away (real)
+NODE_JOBS = next(_place)  # [nodes] jobs running on it (real)
+EXTRA_CPU = next(_place)  # [nodes] scratch, as EXTRA (real)
+EXTRA_MIB = next(_place)  # [nodes] scratch, as EXTRA (real)
+TYPE_MIB = next(_place)  # [types] device memory of a GPU (real)
+GPU_MILLI = next(_place)  # [gpus] thousandths left on a shared GPU (real)
+GPU_MIB = next(_place)  # [gpus] device memory left on a shared GPU (real)
+GPU_SHARERS = next(_place)  # [gpus] jobs on a shared GPU (real)
+GPU_STAYING = next(_place)  # [gpus] scratch: sharers not yet released in a plan (real)
+SHARER = next(_place)  # [gpus] first job on a shared GPU (real)
+SHARER_NEXT = next(_place)  # [jobs] next job on the same GPU (real)
+SHARED_GPU = next(_place)  # [jobs] shared GPU a running job is on, or NOTHING (real)
+SHARED_LIST = next(_place)  # [gpus] the shared GPUs (real)
+SHARED_AT = next(_place)  # [gpus] where each stands in that list (real)
+TENANT_USED = next(_place)  # [tenants] GPUs held (real)
+TENANT_CPU = next(_place)  # [tenants] thousandths of a core held (real)
+TENANT_MIB = next(_place)  # [tenants] host memory held (real)
+GUARANTEED = next(_place)  # [tenants] GPUs (real)
+LIMIT = next(_place)  # [tenants] GPUs (real)
+OUTAGE_NODE = next(_place)  # [outages] (real)
+OUTAGE_IS_FAILURE = next(_place)  # [outages] 1 for a failure, 0 for a repair (real)
+SIZE = next(_place)  # [jobs] GPUs held now (real)
+ROUNDS = next(_place)  # [jobs] times started (real)
+FAILURES = next(_place)  # [jobs] times stopped by a failing node (real)
+VICTIM = next(_place)  # [running jobs] scratch: jobs that may be stopped (real)
+VICTIM_AT = next(_place)  # [jobs] scratch: where each stands in VICTIM (real)
+CHOSEN = next(_place)  # [running jobs] scratch: those that will be, in order (real)
+DESTINATION = next(_place)  # [running jobs] scratch: where each goes, or GPUs it gives (real)
+NODE_DONE = next(_place)  # [nodes] scratch: 1 once enough victims are found there (real)
+SEGMENT_CAUSE = next(_place)  # [segments] a Cause (real)
 
 # Where each table of reals begins in `reals`; all times in seconds.
-SUBMIT = 82  # [jobs]
-DURATION = 83  # [jobs]
-EXPECTED = 84  # [jobs] run time the scheduler believes
-TREE = 85  # [floors of all shapes] least expected run time below (trees)
-OFFSET = 86  # [jobs] key, or its constant part (list and heaps)
-RATE = 87  # [jobs] change of the key per second of age (AGEING)
-SINCE = 88  # [jobs] second from which age counts (AGEING)
-KEY = 89  # [jobs] scratch (conservative)
-HISTORY_S = 90  # [groups + 1] run time finished, of each group and of all
-SHAPE_LIMIT = 91  # [shapes] longest expected run time that may start now
-END = 92  # [jobs]
-EXPECTED_END = 93  # [jobs]
-PROFILE_TIME = 94  # [steps] (conservative)
-PROMISE = 95  # [jobs] promised start (conservative)
-SEGMENT_START = 96  # [segments]
-SEGMENT_END = 97  # [segments]
+SUBMIT = next(_place)  # [jobs]
+DURATION = next(_place)  # [jobs]
+EXPECTED = next(_place)  # [jobs] run time the scheduler believes
+TREE = next(_place)  # [floors of all shapes] least expected run time below (trees)
+OFFSET = next(_place)  # [jobs] key, or its constant part (list and heaps)
+RATE = next(_place)  # [jobs] change of the key per second of age (AGEING)
+SINCE = next(_place)  # [jobs] second from which age counts (AGEING)
+KEY = next(_place)  # [jobs] scratch (conservative)
+HISTORY_S = next(_place)  # [groups + 1] run time finished, of each group and of all
+SHAPE_LIMIT = next(_place)  # [shapes] longest expected run time that may start now
+END = next(_place)  # [jobs]
+EXPECTED_END = next(_place)  # [jobs]
+PROFILE_TIME = next(_place)  # [steps] (conservative)
+PROMISE = next(_place)  # [jobs] promised start (conservative)
+SEGMENT_START = next(_place)  # [segments]
+SEGMENT_END = next(_place)  # [segments]
+ARRIVAL = next(_place)  # [jobs] second of entering the queue (real)
+VALUE = next(_place)  # [jobs] expected run time of a waiting job from here on
+SHAPE_SPEED = next(_place)  # [shapes] speed where its placement would put it now (real)
+SPEED = next(_place)  # [shapes · types] work per second (real)
+NODE_FACTOR = next(_place)  # [shapes] (real)
+RACK_FACTOR = next(_place)  # [shapes] (real)
+SCALE = next(_place)  # [shapes · sizes] (real)
+PAIR = next(_place)  # [kinds · kinds] (real)
+TYPE_WATTS = next(_place)  # [types] (real)
+WAKE_W = next(_place)  # [nodes] (real)
+LEFT = next(_place)  # [jobs] work left when last settled (real)
+SAVED = next(_place)  # [jobs] work left at the last checkpoint (real)
+UPDATED = next(_place)  # [jobs] second of the last settling (real)
+ORIGIN = next(_place)  # [jobs] second from which the segment makes progress (real)
+LAST_SAVE = next(_place)  # [jobs] second of the segment's last checkpoint (real)
+BASE_SPEED = next(_place)  # [jobs] speed of the GPUs it has, with distance and size (real)
+PROGRESS = next(_place)  # [jobs] work per second now (real)
+OVERHEAD = next(_place)  # [jobs] seconds without progress at the (next) start (real)
+HELD_S = next(_place)  # [jobs] seconds of its ended segments (real)
+USAGE = next(_place)  # [tenants] GPU-seconds used (real)
+OUTAGE_TIME = next(_place)  # [outages] (real)
+THRESHOLD = next(_place)  # [thresholds] (real)
+COST = next(_place)  # [jobs] scratch: what stopping it would destroy (real)
+NODE_COST = next(_place)  # [nodes] scratch: cost of the victims found there (real)
+SEGMENT_WASTED = next(_place)  # [segments] (real)
 
-HEADER = 98
+HEADER = next(_place)
 """Length of the header of `ints`."""
 
 # The header of `reals`.
-NOW = 0
-CLIP_LOW = 1  # bounds of the age in an AGEING order
-CLIP_HIGH = 2
-REALS_HEADER = 3
+_place = count()
+
+NOW = next(_place)
+CLIP_LOW = next(_place)  # bounds of the age in an AGEING order
+CLIP_HIGH = next(_place)
+NEXT_REVIEW = next(_place)  # second of the next review of running jobs
+LAST_INSTANT = next(_place)  # second up to which USAGE is booked
+EVERY_S = next(_place)
+SAVE_S = next(_place)
+RESTORE_S = next(_place)
+QUANTUM_S = next(_place)
+EFFICIENCY = next(_place)  # share of running time not spent saving
+TOTAL_CPU = next(_place)  # thousandths of a core in all nodes whose cores are known
+TOTAL_MIB = next(_place)
+EXTRA_WATTS = next(_place)  # watts beyond the EASY reservation
+REALS_HEADER = next(_place)
 
 
 class QueueKind(IntEnum):

@@ -1,6 +1,7 @@
 """Whether tenants suffered alike.
 
-A tenant's share of the pain is the mean slowdown of its finished jobs. Users stand in for tenants
+A tenant's share of the pain is the mean slowdown of its finished jobs. What tenants were promised,
+and whether they got it, is in `tenants`. Users stand in for tenants
 where the workload names none. Jobs without a name form one group of their own, so that no job is
 left out; tenants without any finished job have no mean and do not count.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from yardmaster.metrics.per_job import is_finished, slowdown
+from yardmaster.metrics.per_job import bounded_slowdown, is_finished, slowdown
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, Labels, Workload
 
@@ -28,6 +29,11 @@ def tenant_labels(workload: Workload) -> Labels | None:
 
 def tenant_slowdown(schedule: Schedule) -> dict[str, float]:
     """Return the mean slowdown of each tenant's finished jobs, by name; empty without tenants."""
+    return _tenant_means(schedule, slowdown(schedule))
+
+
+def _tenant_means(schedule: Schedule, column: FloatArray) -> dict[str, float]:
+    """Return the mean of a column over each tenant's finished jobs, by name."""
     labels = tenant_labels(schedule.workload)
     if labels is None:
         return {}
@@ -35,7 +41,7 @@ def tenant_slowdown(schedule: Schedule) -> dict[str, float]:
     codes = labels.codes[finished] + 1
     groups = len(labels.names) + 1
     jobs = np.bincount(codes, minlength=groups)
-    total = np.bincount(codes, weights=slowdown(schedule)[finished], minlength=groups)
+    total = np.bincount(codes, weights=column[finished], minlength=groups)
     names = (UNNAMED, *labels.names)
     return {names[group]: float(total[group] / jobs[group]) for group in np.flatnonzero(jobs)}
 
@@ -59,3 +65,12 @@ def slowdown_ratio(schedule: Schedule) -> float:
     """Return the worst tenant's mean slowdown divided by the best one's; NaN without tenants."""
     means = tenant_slowdown(schedule).values()
     return max(means) / min(means) if means else float("nan")
+
+
+def worst_tenant_slowdown(schedule: Schedule) -> float:
+    """Return the largest mean bounded slowdown of a tenant; NaN without tenants.
+
+    To lower it, a scheduler must help those who suffer most (max-min fairness).
+    """
+    means = _tenant_means(schedule, bounded_slowdown(schedule)).values()
+    return max(means, default=float("nan"))

@@ -47,7 +47,7 @@ def by_group(schedule: Schedule, column: str) -> tuple[GroupRow, ...]:
     """
     if column not in GROUP_COLUMNS:
         raise unknown("column to group by", column, GROUP_COLUMNS)
-    names, codes = _groups(getattr(schedule.workload, GROUP_COLUMNS[column]))
+    names, codes = group_codes(getattr(schedule.workload, GROUP_COLUMNS[column]))
     jobs = np.argsort(codes, kind="stable")
     borders = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
     jct, wait = jct_s(schedule), wait_s(schedule)
@@ -58,8 +58,8 @@ def by_group(schedule: Schedule, column: str) -> tuple[GroupRow, ...]:
     )
 
 
-def _groups(column: Any) -> tuple[list[str], IntArray]:
-    """Return the groups' names in the order of the table, and each job's place among them."""
+def group_codes(column: Any) -> tuple[list[str], IntArray]:
+    """Return the names of a column's groups in the order of tables, and each job's among them."""
     if isinstance(column, Labels):
         order = sorted(range(len(column.names)), key=column.names.__getitem__)
         place = np.empty(len(order) + 1, dtype=np.int64)

@@ -6,13 +6,12 @@ then starts): a job started at the second of its submission was never in the que
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from yardmaster.metrics.per_job import interrupted_segments
+from yardmaster.metrics.holdings import busy_spans
+from yardmaster.metrics.per_job import interrupted_segments, is_failed
 from yardmaster.model.schedule import Outcome, Schedule
 from yardmaster.model.workload import FloatArray, IntArray
 
@@ -20,17 +19,13 @@ EXPLOSION_THRESHOLD = 200
 """Queued jobs beyond which a queue that does not drain counts as exploded."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StepFunction:
-    """A value that changes at instants and stays in between.
-
-    Attributes:
-        edges_s: (steps + 1,) seconds at which steps begin; the last one is the end of the horizon.
-        values: (steps,) value from each edge up to, not including, the next.
-    """
+class StepFunction(NamedTuple):
+    """A value that changes at instants and stays in between: `times, values = queue_length(…)`."""
 
     edges_s: FloatArray
-    values: npt.NDArray[np.int64] | FloatArray
+    """(steps + 1,) seconds at which steps begin; the last one is the end of the horizon."""
+    values: IntArray | FloatArray
+    """(steps,) value from each edge up to, not including, the next."""
 
     def time_average(self) -> float:
         """Return the mean over time; NaN over a horizon of zero length."""
@@ -61,7 +56,8 @@ class StepFunction:
 class QueueIntervals(NamedTuple):
     """Spans of time jobs spent in the queue: from submission, or from an interruption, to a start.
 
-    A job still queued at the cut has a span up to the end of the horizon.
+    A job still queued at the cut has a span up to the end of the horizon, a failed one none after
+    its last segment.
     """
 
     job: IntArray
@@ -87,12 +83,16 @@ def queue_intervals(schedule: Schedule) -> QueueIntervals:
 
 
 def _next_start_s(schedule: Schedule, segments: IntArray) -> FloatArray:
-    """Return when the job of each segment starts again, or the cut if it does not."""
+    """Return when the job of each segment starts again.
+
+    The cut if it does not, and the segment's own end if the job has failed: it waits no longer.
+    """
     if not len(segments):
         return np.empty(0)
     in_job_order = np.argsort(schedule.segment_job, kind="stable")
     job = schedule.segment_job[in_job_order]
-    following = np.full(len(job), schedule.horizon_s[1])
+    ended = schedule.segment_end_s[in_job_order]
+    following = np.where(is_failed(schedule)[job], ended, schedule.horizon_s[1])
     same_job = job[1:] == job[:-1]
     following[:-1][same_job] = schedule.segment_start_s[in_job_order][1:][same_job]
     result = np.empty(len(job))
@@ -103,34 +103,40 @@ def _next_start_s(schedule: Schedule, segments: IntArray) -> FloatArray:
 def queue_length(schedule: Schedule) -> StepFunction:
     """Return jobs submitted and not running: before the first start and between segments."""
     _, begin, end = queue_intervals(schedule)
-    return _overlap(schedule, begin, end, np.ones(len(begin), dtype=np.int64))
+    return stacked(schedule, begin, end, np.ones(len(begin), dtype=np.int64))
 
 
 def running_jobs(schedule: Schedule) -> StepFunction:
     """Return jobs that hold GPUs."""
     ones = np.ones(len(schedule.segment_job), dtype=np.int64)
-    return _overlap(schedule, schedule.segment_start_s, schedule.segment_end_s, ones)
+    return stacked(schedule, schedule.segment_start_s, schedule.segment_end_s, ones)
 
 
 def busy_gpus(schedule: Schedule) -> StepFunction:
-    """Return GPUs held by jobs."""
-    held = np.diff(schedule.segment_gpu_offset)
-    return _overlap(schedule, schedule.segment_start_s, schedule.segment_end_s, held)
+    """Return GPUs held by jobs; a shared one counts with the sum of its shares."""
+    begin, end, gpus = busy_spans(schedule, np.ones(len(schedule.cluster.gpu_types)))
+    # In thousandths, which are whole: sums of fractions would not come back to 0.
+    busy = stacked(schedule, begin, end, np.rint(1000.0 * gpus).astype(np.int64))
+    return StepFunction(busy.edges_s, busy.values / 1000.0)
 
 
-def _overlap(
-    schedule: Schedule, begin_s: FloatArray, end_s: FloatArray, weight: IntArray
+def stacked(
+    schedule: Schedule, begin_s: FloatArray, end_s: FloatArray, weight: IntArray | FloatArray
 ) -> StepFunction:
-    """Return the total weight of the spans that cover each instant of the horizon."""
+    """Return the total weight of the spans that cover each instant of the horizon.
+
+    No span may begin before the horizon.
+    """
     first, cut = schedule.horizon_s
     times = np.concatenate(([first], begin_s, end_s))
-    changes = np.concatenate(([0], weight, -weight))
+    changes = np.concatenate((np.zeros(1, dtype=weight.dtype), weight, -weight))
     order = np.argsort(times)
-    times, levels = times[order], np.cumsum(changes[order])
+    times = times[order]
+    levels: IntArray | FloatArray = np.add.accumulate(changes[order])
     is_settled = np.append(times[1:] != times[:-1], True)
     is_kept = is_settled & (times < cut)
     if not is_kept.any():
-        return StepFunction(np.array([first, cut]), np.zeros(1, dtype=np.int64))
+        return StepFunction(np.array([first, cut]), np.zeros(1))
     return StepFunction(np.append(times[is_kept], cut), levels[is_kept])
 
 

@@ -50,7 +50,7 @@ class Cluster:
     node_overhead_w: FloatArray
     is_pool: bool = False
     node_sharing: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    site: Site = Site()
+    site: Site = field(default_factory=Site)
 
     def __post_init__(self) -> None:
         if len(self.node_sharing) != self.nodes:

@@ -1,4 +1,4 @@
-"""The document of a cluster: groups of nodes, and GPU types of the user's own.
+"""The document of a cluster: groups of nodes, GPU types of the user's own, rules of the site.
 
 ```toml
 name = "ours"
@@ -13,12 +13,18 @@ count = 8
 gpu_type = "A100-300W"
 gpus = 8
 nodes_per_rack = 4
+cpus = 96                   # optional, like the next two
+memory_gib = 1024
+overhead_w = 1500           # what a node draws besides its GPUs
 
 [[nodes]]
 count = 4
 gpu_type = "T4"
 gpus = 4
+sharing = "mps"             # fractional jobs share a GPU; or "mig", or "none"
 ```
+
+Tenants, checkpoints, failures and power are described in `site_document`.
 """
 
 from __future__ import annotations
@@ -26,17 +32,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
 from yardmaster.model.cluster import LARGEST_CLUSTER_GPUS, Cluster, NodeGroup, from_groups
 from yardmaster.model.documents import Document
 from yardmaster.model.gpus import GpuType, gpu_type, gpu_types, type_key
+from yardmaster.model.site import Sharing
+from yardmaster.model.site_document import NotNegative, Positive, SiteDocument
 from yardmaster.names import unknown
 
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 _FIGURES = ("memory_gib", "fp32_tflops", "fp16_tflops", "memory_gb_s", "idle_w", "busy_w")
 
 
@@ -81,6 +87,7 @@ class NodesDocument(Document):
     cpus: Positive | None = None
     memory_gib: Positive | None = None
     overhead_w: NotNegative = 0.0
+    sharing: Literal["none", "mps", "mig"] = "none"
 
     @field_validator("gpu_type")
     @classmethod
@@ -100,11 +107,12 @@ class NodesDocument(Document):
             cpus=math.nan if self.cpus is None else self.cpus * times,
             memory_gib=math.nan if self.memory_gib is None else self.memory_gib * times,
             overhead_w=self.overhead_w * times,
+            sharing=Sharing[self.sharing.upper()],
         )
 
 
-class ClusterDocument(Document):
-    """A cluster: groups of nodes, and the GPU types it defines for itself."""
+class ClusterDocument(SiteDocument):
+    """A cluster: groups of nodes, the GPU types it defines for itself, and its owner's rules."""
 
     name: str = ""
     description: str = ""
@@ -149,7 +157,12 @@ class ClusterDocument(Document):
             )
             for nodes in self.nodes
         ]
-        return from_groups(groups, name=self.name or name, is_pool=self.pool)
+        return from_groups(
+            groups,
+            name=self.name or name,
+            is_pool=self.pool,
+            site=self.site([group.gpu_type for group in groups]),
+        )
 
 
 def _known(name: str, own_names: Sequence[str] = ()) -> str:

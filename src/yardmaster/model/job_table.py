@@ -199,7 +199,8 @@ def _rules(table: Mapping[str, Any]) -> Iterator[tuple[str, str, BoolArray]]:
         bound: IntArray = table[key]
         yield key, "must not be negative", bound < 0
         side = "more" if key == "min_gpus" else "less"
-        yield key, f"must not be {side} than gpus", (bound > 0) & is_wrong(bound, gpus)
+        beyond = (gpus >= 1) & (bound > 0) & is_wrong(bound, gpus)
+        yield key, f"must not be {side} than gpus", beyond
     for key in ("cpus", "memory_gib", "gpu_memory_gib"):
         yield key, "must not be negative or infinite", (table[key] < 0) | np.isinf(table[key])
     yield "priority", "must be a finite number", ~np.isfinite(table["priority"])

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 
+MIG_SLICES = 7
+MIG_SLICE_MILLI = 142
+"""Thousandths of a GPU in one of its seven slices."""
+
+
 class Sharing(IntEnum):
     """Whether several fractional jobs may run on one GPU of a node, and how."""
 

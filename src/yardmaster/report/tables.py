@@ -42,7 +42,7 @@ _METRIC_COLUMNS = (
     ("max_queue", 10),
 )
 """Metrics shown beside the objective, and how soon each is left out of a narrow table."""
-_SHOWN_IF_ANY = ("unfinished", "unplaceable", "not_submitted")
+_SHOWN_IF_ANY = ("unfinished", "failed", "unplaceable", "not_submitted")
 
 
 @dataclass(frozen=True, slots=True)

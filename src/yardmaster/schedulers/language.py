@@ -33,6 +33,13 @@ for _name, _meaning in (
     ("commit", "the first in order is chosen once, and blocks until it fits"),
     ("easy", "others may start if they cannot delay the first (shadow time and extra GPUs)"),
     ("conservative", "others may start if they cannot delay anybody"),
+    ("preemptive", "jobs stop those behind them in order, the ones that lose least work first"),
+    ("timeslice", "jobs take turns: who has run for a quantum makes room for who waits"),
+    ("elastic", "as skip; elastic jobs shrink to let others in, and grow when it pays"),
+    (
+        "defrag",
+        "as skip; running jobs are moved together for a gang where that pays",
+    ),
 ):
     DISCIPLINES.add(_name, _meaning)
 
@@ -42,6 +49,13 @@ for _name, _meaning in (
     ("first", "the first node that holds the job"),
     ("spread", "the node with the most free GPUs"),
     ("random", "any node that holds the job"),
+    ("tier", "as few nodes as possible, else one more without more fragments; lowest numbers"),
+    ("defrag", "as tier, the nodes that leave fewest nodes partly used, then least stranded"),
+    ("loadbalance", "as tier, the nodes that leave the use of nodes most even"),
+    ("fgd", "the node where least becomes unusable for jobs like the workload's (FGD, ATC 2023)"),
+    ("power", "the node with the fewest added watts per work done"),
+    ("fastest", "the node whose GPU type runs this job fastest, tightest first"),
+    ("milp", "nodes for up to 64 waiting jobs at once, by integer programming; with skip only"),
 ):
     PLACEMENTS.add(_name, _meaning)
 
@@ -59,6 +73,8 @@ class Scheduler:
     discipline: Discipline
     placement: Placement
     run_times: RunTimes = RunTimes.TRUE
+    solves: bool = False
+    """Whether an integer program chooses the nodes of many jobs at once (`milp`)."""
 
     @property
     def reads_run_times(self) -> bool:
@@ -76,7 +92,9 @@ class Scheduler:
 
     def __str__(self) -> str:
         name = f"{self.order.name}+{self.discipline.name.lower()}"
-        if self.placement is not Placement.PACK:
+        if self.solves:
+            name += "@milp"
+        elif self.placement is not Placement.PACK:
             name += f"@{self.placement.name.lower()}"
         return name + ("~estimate" if self.run_times is RunTimes.ESTIMATE else "")
 
@@ -104,11 +122,14 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
             " 'sjf+easy@pack'."
         )
     order = find_order(place + colon + order_name)
+    placement = _known(PLACEMENTS, placement or late_placement or "pack")
+    solves = placement == "milp"
     return Scheduler(
         order=order,
-        discipline=_discipline(discipline or order.discipline),
-        placement=Placement[_known(PLACEMENTS, placement or late_placement or "pack").upper()],
+        discipline=_discipline(discipline or ("skip" if solves else order.discipline)),
+        placement=Placement.PACK if solves else Placement[placement.upper()],
         run_times=_run_times(run_times),
+        solves=solves,
     )
 
 

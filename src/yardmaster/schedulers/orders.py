@@ -163,13 +163,13 @@ def sjf(jobs: JobsView) -> FloatArray:
 
 @order(
     "srpt",
-    formula="r (equals sjf while nothing is preempted)",
+    formula="r left (equals sjf unless jobs are stopped: srpt+preemptive)",
     reads_run_time=True,
     source="shortest remaining processing time",
 )
-def srpt(jobs: JobsView) -> FloatArray:
-    """Shortest remaining run time first; nothing is preempted, so that is the whole run time."""
-    return jobs.run_s
+def srpt(jobs: JobsView) -> OrderKeys:
+    """Shortest remaining run time first."""
+    return OrderKeys.remaining(jobs.run_s)
 
 
 @order("ljf", formula="−r", reads_run_time=True, source="longest job first (LPF)")
@@ -324,12 +324,58 @@ def dynamic_heuristic(jobs: JobsView) -> OrderKeys:
 
 @order(
     "las",
-    formula="GPU time received so far (none while nothing is preempted, so equals fifo)",
-    source="least attained service, Tiresias, NSDI 2019",
+    formula="seconds it has run (equals fifo unless jobs are stopped: las+preemptive)",
+    source="least attained service",
 )
-def las(jobs: JobsView) -> FloatArray:
+def las(jobs: JobsView) -> OrderKeys:
     """Least attained service first; a job that never ran has none."""
-    return np.zeros(len(jobs))
+    return OrderKeys.attained(len(jobs), weighted=False)
+
+
+TIRESIAS_LEVELS_GPU_S = (3_250.0, 7_200.0, 18_000.0)
+"""GPU-seconds at which a job sinks to the next queue of `las-2d`."""
+
+
+@order(
+    "las-2d",
+    formula="queue by GPU-seconds it has run (3250, 7200, 18000), then s; with +preemptive",
+    source="two-dimensional, discretised LAS: Tiresias, NSDI 2019",
+)
+def las_2d(jobs: JobsView) -> OrderKeys:
+    """Fewest attained GPU-seconds first, in four queues; first submitted first within each."""
+    return OrderKeys.attained(len(jobs), weighted=True, levels_s=TIRESIAS_LEVELS_GPU_S)
+
+
+@order(
+    "fair-share",
+    formula="GPU-hours of the tenant so far / its guarantee",
+    source="usage over time, as fair-share plugins count it (without decay)",
+)
+def fair_share(jobs: JobsView) -> OrderKeys:
+    """Jobs of the tenant that has had least, by what it is guaranteed, first."""
+    return OrderKeys.by_tenant(len(jobs), over_time=True)
+
+
+@order(
+    "drf",
+    formula="largest of the tenant's shares of GPUs, cores and memory now",
+    source="dominant resource fairness, Ghodsi et al., NSDI 2011",
+)
+def drf(jobs: JobsView) -> OrderKeys:
+    """Jobs of the tenant with the smallest dominant share first."""
+    return OrderKeys.by_tenant(len(jobs), over_time=False)
+
+
+@order(
+    "off-peak",
+    formula="held back to the cheapest hour within 12 h and its deadline; then first come",
+    reads_run_time=True,
+    source="price curve of the site ([power] price_per_kwh)",
+    discipline="easy",
+)
+def off_peak(jobs: JobsView) -> OrderKeys:
+    """First released first, where every job waits for cheap electricity as long as it may."""
+    return OrderKeys.released(jobs.cheapest_start_s(longest_wait_s=12 * 3600.0))
 
 
 @order(

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from yardmaster.engine.conditions import Conditions, conditions_of, reference_gpu
+from yardmaster.engine.options import Options
+from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.replay import Compile, replay
-from yardmaster.engine.setup import Options
+from yardmaster.engine.requests import shapes_of
+from yardmaster.engine.state import Discipline, OrderKind, Placement
 from yardmaster.errors import InvalidWorkloadError, YardmasterError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, Workload
 from yardmaster.names import unknown
+from yardmaster.schedulers.fitness import objection
 from yardmaster.schedulers.language import Scheduler, parse_scheduler
 from yardmaster.schedulers.orders import Order
 from yardmaster.schedulers.views import RunTimes, view_for
+
+if TYPE_CHECKING:
+    from yardmaster.schedulers.milp import MilpDecider
 
 Engine = Literal["core", "simpy"]
 Compatibility = Literal["none", "rlscheduler"]
@@ -66,29 +75,114 @@ def simulate(
     true_or_estimated = workload.duration_s if estimates is None else estimates
     run_s = true_or_estimated if chosen.order.reads_run_time else None
     keys = chosen.order.keys(view_for(chosen.order.name, workload, cluster, run_s))
+    conditions = _conditions(workload, cluster, chosen, keys, seed)
+    if reason := objection(chosen, keys, conditions):
+        raise YardmasterError(f"{chosen} cannot run on {cluster.name!r}: {reason}.")
+    if compatibility == "rlscheduler" and conditions is not None:
+        raise YardmasterError(
+            "compatibility rlscheduler moves time for equal GPUs only; set equal_speeds, and leave"
+            f" out what {chosen} or {cluster.name!r} have beyond that."
+        )
+    decider = _decider(chosen)
     options = Options(
         discipline=chosen.discipline,
         placement=chosen.placement,
         expected_s=estimates,
         seed=seed,
         one_arrival=compatibility == "rlscheduler",
+        conditions=conditions,
+        decide=decider,
     )
+    if conditions is None:
+        keys = _at_rest(keys)
     if engine == "simpy":
         from yardmaster.engine.reference import simulate_reference
 
-        return simulate_reference(
+        schedule = simulate_reference(
             workload, cluster, keys, options, scheduler=str(chosen), until_s=until_s
         )
-    return replay(
+    else:
+        schedule = replay(
+            workload,
+            cluster,
+            keys,
+            options,
+            scheduler=str(chosen),
+            until_s=until_s,
+            compile_core=compile_core,
+            announce=announce,
+        )
+    notes = remarks(workload, cluster, chosen, conditions)
+    notes += decider.notes() if decider is not None else ()
+    return replace(schedule, notes=schedule.notes + notes)
+
+
+DEFAULT_QUANTUM_S = 300.0
+"""How long a turn is where the site says nothing and the scheduler takes turns, seconds."""
+
+
+def _conditions(
+    workload: Workload, cluster: Cluster, scheduler: Scheduler, keys: OrderKeys, seed: int
+) -> Conditions | None:
+    """Return what the cluster does to the jobs, or None if this scheduler need not know."""
+    by_tenant = keys.kind in {OrderKind.SHARE, OrderKind.USAGE}
+    is_needed = (
+        by_tenant
+        or scheduler.discipline > Discipline.CONSERVATIVE
+        or scheduler.placement > Placement.RANDOM
+        or scheduler.solves
+        or keys.release_s is not None
+    )
+    conditions = conditions_of(
         workload,
         cluster,
-        keys,
-        options,
-        scheduler=str(chosen),
-        until_s=until_s,
-        compile_core=compile_core,
-        announce=announce,
+        shapes_of(workload, cluster, by_tenant=by_tenant),
+        is_needed=is_needed,
+        by_tenant=by_tenant,
+        seed=seed,
+        levels_s=np.array(keys.levels_s),
     )
+    takes_turns = keys.kind == OrderKind.ATTAINED or scheduler.discipline is Discipline.TIMESLICE
+    if conditions is not None and takes_turns and conditions.quantum_s == 0:
+        conditions = replace(conditions, quantum_s=DEFAULT_QUANTUM_S)
+    return conditions
+
+
+def _at_rest(keys: OrderKeys) -> OrderKeys:
+    """Return the keys of orders by progress as they are while nobody is ever stopped."""
+    if keys.kind in {OrderKind.REMAINING, OrderKind.ATTAINED}:
+        return OrderKeys.fixed(keys.offset)
+    return keys
+
+
+def _decider(scheduler: Scheduler) -> MilpDecider | None:
+    if not scheduler.solves:
+        return None
+    from yardmaster.schedulers.milp import MilpDecider
+
+    return MilpDecider()
+
+
+def remarks(
+    workload: Workload, cluster: Cluster, scheduler: Scheduler, conditions: Conditions | None
+) -> tuple[str, ...]:
+    """Say which rules of real clusters shaped the schedule, and which were left alone."""
+    notes = []
+    if conditions is not None and (conditions.speed != 1.0).any():
+        reference = reference_gpu(cluster).name
+        notes.append(
+            f"run times depend on the GPU type; durations count as measured on {reference},"
+            " or on the first type a job names"
+        )
+    stops = scheduler.discipline > Discipline.CONSERVATIVE
+    if conditions is not None and stops and conditions.save_s + conditions.restore_s == 0:
+        notes.append("stopping, moving and resizing jobs costs no time: the site sets no costs")
+    if conditions is not None and conditions.outages:
+        notes.append(f"{len(conditions.outages):,} node failures listed or drawn (seeded)")
+    elastic = int(np.count_nonzero((workload.min_gpus > 0) | (workload.max_gpus > 0)))
+    if elastic and scheduler.discipline is not Discipline.ELASTIC:
+        notes.append(f"{elastic:,} elastic jobs keep their number of GPUs; +elastic resizes them")
+    return tuple(notes)
 
 
 def _estimates(workload: Workload, scheduler: Scheduler) -> FloatArray | None:

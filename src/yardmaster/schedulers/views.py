@@ -52,6 +52,8 @@ class JobsView:
     tenant: Labels
     kind: Labels
     cluster_gpus: int
+    price_per_kwh: tuple[float, ...]
+    """Price of electricity in each hour of the day; empty or one number if it never changes."""
     _types: Labels
     _frugal_w: FloatArray
     """Watts above idle of the most frugal GPU type that each set of types allows."""
@@ -73,6 +75,32 @@ class JobsView:
         """Watts the job adds while it runs, on the most frugal GPU type it may use."""
         per_gpu = self._frugal_w[self._types.codes.astype(np.int64) + 1]
         return np.asarray(per_gpu * self.gpus, dtype=np.float64)
+
+    def cheapest_start_s(self, longest_wait_s: float) -> FloatArray:
+        """Return the second at which each job would run at least cost, by full hours.
+
+        Nobody waits longer than `longest_wait_s`, nor beyond the last start that meets the
+        deadline. Without a price curve, that is the submission.
+        """
+        best_s = self.submit_s.copy()
+        prices = np.array(self.price_per_kwh)
+        if len(prices) < 2:
+            return best_s
+        latest_s = self.submit_s + longest_wait_s
+        in_time_s = np.where(np.isnan(self.deadline_s), np.inf, self.deadline_s - self.run_s)
+        latest_s = np.minimum(latest_s, np.maximum(in_time_s, self.submit_s))
+        best_cost = _price_until(prices, best_s + self.run_s) - _price_until(prices, best_s)
+        first_hour_s = np.ceil(self.submit_s / 3600.0) * 3600.0
+        for hour in range(int(longest_wait_s // 3600) + 1):
+            start_s = first_hour_s + 3600.0 * hour
+            cost = _price_until(prices, start_s + self.run_s) - _price_until(prices, start_s)
+            # A start is worth waiting for only if it is cheaper by more than rounding.
+            is_better = (start_s <= latest_s) & (cost < best_cost * (1.0 - 1e-9))
+            best_s, best_cost = (
+                np.where(is_better, start_s, best_s),
+                np.where(is_better, cost, best_cost),
+            )
+        return best_s
 
     def __getattr__(self, name: str) -> Any:
         if name in ("duration_s", "estimate_s", "status"):
@@ -96,6 +124,7 @@ class JobsView:
             tenant=self.tenant.take(rows),
             kind=self.kind.take(rows),
             cluster_gpus=self.cluster_gpus,
+            price_per_kwh=self.price_per_kwh,
             _types=self._types.take(rows),
             _frugal_w=self._frugal_w,
             _run_s=None if self._run_s is None else self._run_s[rows],
@@ -116,11 +145,20 @@ def view_for(
         tenant=workload.tenant,
         kind=workload.kind,
         cluster_gpus=cluster.gpus,
+        price_per_kwh=cluster.site.power.price_per_kwh,
         _types=workload.gpu_types,
         _frugal_w=_frugal_watts(workload, cluster),
         _run_s=None if run_s is None else _read_only(run_s),
         _order=order,
     )
+
+
+def _price_until(prices: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the price of a steady kilowatt from second 0 to each second, the day repeating."""
+    by_hour = np.concatenate(([0.0], np.cumsum(prices)))
+    days, rest_h = np.divmod(second / 3600.0, len(prices))
+    hour = np.minimum(rest_h.astype(np.int64), len(prices) - 1)
+    return np.asarray(days * by_hour[-1] + by_hour[hour] + (rest_h - hour) * prices[hour])
 
 
 def _read_only(column: npt.NDArray[Number]) -> npt.NDArray[Number]:

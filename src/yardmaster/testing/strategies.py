@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.reference import simulate_reference
 from yardmaster.engine.replay import Compile, replay
-from yardmaster.engine.setup import Options
+from yardmaster.engine.options import Options
 from yardmaster.engine.state import Discipline, OrderKind, Placement
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Schedule

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from yardmaster.engine.core import bits
+
 
 def as_words(members, length):
     """Return a set of small integers as words of 32 bits, with something else around them."""
@@ -13,16 +15,14 @@ def as_words(members, length):
 
 
 @pytest.mark.parametrize("bit", range(32))
-def test_lowest_bit(plain, bit):
+def test_lowest_bit(bit):
     """The lowest set bit is found at every position, whatever lies above it."""
-    bits = plain("bits")
     for above in (0, 0xFFFFFFFF, 0xA5A5A5A5):
         assert bits.lowest_bit(1 << bit | (above << bit + 1 & 0xFFFFFFFF)) == bit
 
 
-def test_next_and_highest_bit(plain):
+def test_next_and_highest_bit():
     """Members are found from every start, across words, and never beyond the set."""
-    bits = plain("bits")
     dice = np.random.default_rng(0)
     for _ in range(60):
         length = int(dice.integers(1, 5))
@@ -34,9 +34,8 @@ def test_next_and_highest_bit(plain):
             assert bits.next_bit(words, 1, length, start) == following
 
 
-def test_dice_are_fair(plain):
+def test_dice_are_fair():
     """Every bit is set half of the time, along each of the three numbers."""
-    bits = plain("bits")
     throws = {
         "seed": [bits.dice(number, 3, 5) for number in range(2000)],
         "first": [bits.dice(1, number, 5) for number in range(2000)],
@@ -50,8 +49,8 @@ def test_dice_are_fair(plain):
         assert np.abs(share - 0.5).max() < 4 * 0.5 / np.sqrt(2000)
 
 
-def test_mixing_loses_nothing(plain):
+def test_mixing_loses_nothing():
     """Different inputs give different outputs: the scramble can be undone."""
-    mix = plain("bits").mix
+    mix = bits.mix
     assert len({mix(number) for number in range(20_000)}) == 20_000
     assert mix(2**32 + 7) == mix(7)

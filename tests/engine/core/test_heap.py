@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from yardmaster.engine.core import heap as code
 from yardmaster.engine.state import FRONTIER, HEADER
 
 ROOM = 64
@@ -11,8 +12,7 @@ ROOM = 64
 class Heap:
     """A heap within two arrays, as in a simulation."""
 
-    def __init__(self, heap, keys):
-        self.code = heap
+    def __init__(self, keys):
         self.ints = [0] * (HEADER + 3 * ROOM + 2)
         self.reals = [*keys, *[0.0] * (ROOM - len(keys))]
         self.ints[FRONTIER] = HEADER + 2 * ROOM
@@ -24,12 +24,12 @@ class Heap:
 
     def push(self, job):
         """Add a job."""
-        self.code.push(self.ints, self.reals, *self.places(), self.size, job)
+        code.push(self.ints, self.reals, *self.places(), self.size, job)
         self.size += 1
 
     def remove(self, job):
         """Take a job out."""
-        self.code.remove(self.ints, self.reals, *self.places(), self.size, job)
+        code.remove(self.ints, self.reals, *self.places(), self.size, job)
         self.size -= 1
 
     def first(self):
@@ -39,20 +39,20 @@ class Heap:
     def walk(self):
         """Return the keys in the order of a walk."""
         keys = []
-        waiting = self.code.begin_walk(self.ints, self.size)
+        waiting = code.begin_walk(self.ints, self.size)
         while waiting > 0:
             place = self.ints[self.ints[FRONTIER]]
             keys.append(self.reals[self.ints[HEADER + place]])
-            waiting = self.code.walk_on(self.ints, self.reals, waiting, HEADER, 0, self.size)
+            waiting = code.walk_on(self.ints, self.reals, waiting, HEADER, 0, self.size)
         return keys
 
 
 @pytest.mark.parametrize("distinct", [1, 3, 1000])
-def test_any_member_can_leave(plain, distinct):
+def test_any_member_can_leave(distinct):
     """After every arrival and departure the least key is first, walks are sorted, places right."""
     dice = np.random.default_rng(distinct)
     keys = dice.integers(0, distinct, ROOM).astype(float).tolist()
-    heap = Heap(plain("heap"), keys)
+    heap = Heap(keys)
     members = set()
     for _ in range(500):
         outside = sorted(set(range(ROOM)) - members)

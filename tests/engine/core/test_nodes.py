@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from yardmaster.engine import state as at
+from yardmaster.engine.core import nodes as index
+from yardmaster.engine.core.placement import plan_placement
+from yardmaster.engine.core.room import fits
+from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.requests import shapes_of
-from yardmaster.engine.setup import Options, lay_out
+from yardmaster.engine.setup import lay_out
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
@@ -22,7 +26,7 @@ JOBS = 40
 class Yard:
     """A cluster within the arrays of a simulation, and a plain set of free GPUs beside it."""
 
-    def __init__(self, nodes, cluster, seed):
+    def __init__(self, cluster, seed):
         dice = np.random.default_rng(seed)
         self.jobs = Workload.of(
             submit_s=np.zeros(JOBS),
@@ -35,8 +39,8 @@ class Yard:
         options = Options(Discipline.STRICT, Placement.PACK, None)
         keys = OrderKeys.fixed(np.zeros(JOBS))
         simulation = lay_out(self.jobs, cluster, self.shapes, keys, options)
-        self.nodes, self.cluster = nodes, cluster
-        self.ints = memoryview(simulation.ints)
+        self.cluster = cluster
+        self.ints, self.reals = simulation.ints.data, simulation.reals.data
         self.simulation = simulation
         self.free = cluster.node_gpus.copy()
         self.held = {}
@@ -51,10 +55,10 @@ class Yard:
 
     def hold(self, job):
         """Start a job where `pack` puts it."""
-        self.nodes.plan_placement(self.ints, job)
+        assert plan_placement(self.ints, self.reals, job)
         planned = self.simulation.int_table(at.PLAN_NODE, int(self.ints[at.PLAN])).copy()
         counts = self.simulation.int_table(at.PLAN_GPUS, int(self.ints[at.PLAN])).copy()
-        self.nodes.hold(self.ints, job)
+        index.hold(self.ints, job)
         assert len(set(planned.tolist())) == len(planned)
         assert counts.sum() == self.jobs.gpus[job]
         self.held[job] = (planned, counts)
@@ -63,7 +67,7 @@ class Yard:
 
     def release(self, job):
         """End a job."""
-        self.nodes.release(self.ints, job)
+        index.release(self.ints, job)
         planned, counts = self.held.pop(job)
         self.free[planned] += counts
 
@@ -75,22 +79,22 @@ class Yard:
         levels, types = int(self.ints[at.LEVELS]), int(self.ints[at.TYPES])
         counts = np.zeros((types, levels), dtype=int)
         np.add.at(counts, (self.cluster.node_type, self.free), 1)
-        index = self.simulation.int_table(at.LEVEL_COUNT, types * levels)
-        assert np.array_equal(index, counts.ravel())
+        listed = self.simulation.int_table(at.LEVEL_COUNT, types * levels)
+        assert np.array_equal(listed, counts.ravel())
         words = int(self.ints[at.LEVEL_WORDS])
         mask = self.simulation.int_table(at.LEVEL_MASK, types * words).reshape(types, words)
         for kind, level in np.ndindex(types, levels):
             is_set = bool(mask[kind, level >> 5] >> (level & 31) & 1)
             assert is_set == (counts[kind, level] > 0)
         for shape in range(len(self.shapes.gpus)):
-            assert self.nodes.fits(self.ints, shape) == self.room_for(shape)
+            assert fits(self.ints, shape) == self.room_for(shape)
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda cluster: cluster.name)
 @pytest.mark.parametrize("seed", range(2))
-def test_index_follows_every_start_and_end(plain, cluster, seed):
+def test_index_follows_every_start_and_end(cluster, seed):
     """Whatever starts and ends, the index says how many nodes have how much free, and what fits."""
-    yard = Yard(plain("nodes"), cluster, seed)
+    yard = Yard(cluster, seed)
     yard.ints[at.RECORDS_GPUS] = 0  # jobs start again and again here; there is room for once each
     dice = np.random.default_rng(seed + 10)
     placeable = [job for job in range(JOBS) if yard.shapes.of_job[job] >= 0]

@@ -13,14 +13,16 @@ then and there. Promises are made anew, in order, when one of these is true:
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, kernel
+from yardmaster.engine.core.gangs import plan_on_available
 from yardmaster.engine.core.heap import begin_walk, walk_on
-from yardmaster.engine.core.nodes import add_held, copy_table, fits_within, plan_on_available
+from yardmaster.engine.core.nodes import add_held, copy_table
 from yardmaster.engine.core.queue import key_now
+from yardmaster.engine.core.room import fits_within
 from yardmaster.engine.core.running import start
+from yardmaster.engine.core.tenants import orders_by_tenant
 from yardmaster.engine.state import (
     AVAILABLE,
-    EXPECTED,
     EXPECTED_END,
     EXPECTED_HEAP,
     FRONTIER,
@@ -52,6 +54,7 @@ from yardmaster.engine.state import (
     QUEUED,
     REPLAN,
     RUNNING,
+    VALUE,
     Ints,
     OrderKind,
     Reals,
@@ -118,6 +121,8 @@ def _sort_queue(ints: Ints, reals: Reals) -> None:
 def _must_replan(ints: Ints, reals: Reals) -> bool:
     order = ints[ORDER]
     if ints[REPLAN] == 1 or order == OrderKind.AGEING or order == OrderKind.SHUFFLED:
+        return True
+    if REAL_CLUSTERS and orders_by_tenant(ints):
         return True
     if _has_overdue(ints, reals):
         return True
@@ -223,12 +228,12 @@ def _promise(ints: Ints, reals: Reals, job: int) -> bool:
     while not _window_fits(ints, reals, job, step):
         step += 1  # the last step, when all has ended, always fits
     begin = reals[ints[PROFILE_TIME] + step]
-    plan_on_available(ints, job, ints[PLACEMENT])
+    plan_on_available(ints, reals, job, ints[PLACEMENT])
     length = ints[PLAN]
     at = ints[PROMISES]
     if at + length > ints[PROMISE_ROOM]:
         return False
-    after = _step_at(ints, reals, begin + reals[ints[EXPECTED] + job])
+    after = _step_at(ints, reals, begin + reals[ints[VALUE] + job])
     if after < 0:
         return False
     reals[ints[PROMISE] + job] = begin
@@ -251,7 +256,7 @@ def _window_fits(ints: Ints, reals: Reals, job: int, step: int) -> bool:
     Leaves in `available` what each node has free throughout.
     """
     nodes = ints[NODES]
-    until = reals[ints[PROFILE_TIME] + step] + reals[ints[EXPECTED] + job]
+    until = reals[ints[PROFILE_TIME] + step] + reals[ints[VALUE] + job]
     for node in range(nodes):
         ints[ints[AVAILABLE] + node] = ints[ints[PROFILE_FREE] + step * nodes + node]
     later = step + 1

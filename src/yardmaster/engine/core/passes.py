@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.core.conservative import conservative_pass
-from yardmaster.engine.core.nodes import fits, plan_placement
+from yardmaster.engine.core.elastic import elastic_pass
+from yardmaster.engine.core.migration import defrag_pass
+from yardmaster.engine.core.placement import plan_placement
+from yardmaster.engine.core.preemption import preemptive_pass
 from yardmaster.engine.core.queue import next_job
-from yardmaster.engine.core.reservation import anything_fits, limit_backfill, plan_beside, reserve
+from yardmaster.engine.core.reservation import (
+    anything_fits,
+    limit_backfill,
+    plan_beside,
+    reserve,
+    until_shadow,
+)
+from yardmaster.engine.core.room import fits
 from yardmaster.engine.core.running import start
+from yardmaster.engine.core.tenants import HELD_BACK, class_of
 from yardmaster.engine.state import (
     COMMITTED,
     DISCIPLINE,
-    EXPECTED,
     FREE_GPUS,
+    HAS_SHARING,
+    IS_REAL,
+    JOB_SHAPE,
     NOTHING,
-    NOW,
     PASSES,
     QUEUED,
     SHAPE_LIMIT,
     SHAPE_QUEUED,
     SHAPES,
+    VALUE,
     Discipline,
     Ints,
     Reals,
@@ -36,11 +49,13 @@ def schedule(ints: Ints, reals: Reals) -> int:
     discipline = ints[DISCIPLINE]
     if discipline == Discipline.CONSERVATIVE:
         return conservative_pass(ints, reals)
-    if discipline == Discipline.COMMIT:
+    if REAL_CLUSTERS and discipline > Discipline.CONSERVATIVE:
+        _schedule_really(ints, reals, discipline)
+    elif discipline == Discipline.COMMIT:
         _start_committed(
             ints, reals
         )  # even with nothing free: the choice is made when it can be made
-    elif ints[FREE_GPUS] > 0 and ints[QUEUED] > 0:
+    elif _has_room(ints) and ints[QUEUED] > 0:
         if discipline == Discipline.SKIP:
             _start_all_that_fit(ints, reals)
         else:
@@ -48,11 +63,28 @@ def schedule(ints: Ints, reals: Reals) -> int:
             if (
                 discipline == Discipline.EASY
                 and blocked != NOTHING
-                and ints[FREE_GPUS] > 0
+                and _has_room(ints)
                 and anything_fits(ints)
             ):
                 _backfill(ints, reals, blocked)
     return Status.PASS_DUE
+
+
+@kernel
+def _schedule_really(ints: Ints, reals: Reals, discipline: int) -> None:
+    """Call the disciplines that stop, move or resize running jobs."""
+    if discipline == Discipline.ELASTIC:
+        elastic_pass(ints, reals)
+    elif discipline == Discipline.DEFRAG:
+        defrag_pass(ints, reals)
+    else:
+        preemptive_pass(ints, reals)
+
+
+@hot_kernel
+def _has_room(ints: Ints) -> bool:
+    """Whether anything can start: a GPU is free, or some may be shared."""
+    return ints[FREE_GPUS] > 0 or ints[HAS_SHARING] == 1
 
 
 @kernel
@@ -67,7 +99,7 @@ def _start_in_order(ints: Ints, reals: Reals) -> int:
     if ints[DISCIPLINE] == Discipline.EASY:
         _admit_all(ints, reals)  # backfilling has set limits; under `strict` nobody does
     job = next_job(ints, reals)
-    while job != NOTHING and plan_placement(ints, job):
+    while job != NOTHING and plan_placement(ints, reals, job):
         start(ints, reals, job)
         job = next_job(ints, reals)
     return job
@@ -80,7 +112,7 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
     GPUs only become scarcer during a pass, so a shape that does not fit once is out until the end.
     """
     _admit_all(ints, reals)
-    while ints[FREE_GPUS] > 0:
+    while _has_room(ints):
         for shape in range(ints[SHAPES]):
             if reals[ints[SHAPE_LIMIT] + shape] > 0.0 and (
                 ints[ints[SHAPE_QUEUED] + shape] == 0 or not fits(ints, shape)
@@ -89,7 +121,7 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
         job = next_job(ints, reals)
         if job == NOTHING:
             return
-        plan_placement(ints, job)
+        plan_placement(ints, reals, job)
         start(ints, reals, job)
 
 
@@ -97,25 +129,35 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
 def _start_committed(ints: Ints, reals: Reals) -> None:
     """Start the chosen job when it fits, then choose again; a choice is never taken back."""
     while True:
-        if ints[COMMITTED] == NOTHING:
-            ints[COMMITTED] = next_job(ints, reals)
         job = ints[COMMITTED]
-        if job == NOTHING or not plan_placement(ints, job):
+        if REAL_CLUSTERS and job != NOTHING and _is_held_back(ints, job):
+            job = NOTHING  # it blocks nobody
+        if job == NOTHING:
+            job = next_job(ints, reals)
+            ints[COMMITTED] = job
+        if job == NOTHING or not plan_placement(ints, reals, job):
             return
         start(ints, reals, job)
         ints[COMMITTED] = NOTHING
 
 
 @kernel
+def _is_held_back(ints: Ints, job: int) -> bool:
+    """Whether a job's tenant is at its limit."""
+    return ints[IS_REAL] == 1 and class_of(ints, ints[ints[JOB_SHAPE] + job]) == HELD_BACK
+
+
+@kernel
 def _backfill(ints: Ints, reals: Reals, blocked: int) -> None:
     """Start jobs behind the blocked one that cannot delay its reservation."""
     shadow = reserve(ints, reals, blocked)
-    while ints[FREE_GPUS] > 0 and limit_backfill(ints, reals, shadow):
+    while _has_room(ints) and limit_backfill(ints, reals, shadow):
         job = next_job(ints, reals)
         if job == NOTHING:
             return
-        if reals[ints[EXPECTED] + job] <= shadow - reals[NOW]:
-            plan_placement(ints, job)
+        shape = ints[ints[JOB_SHAPE] + job]
+        if reals[ints[VALUE] + job] <= until_shadow(ints, reals, shape, shadow):
+            plan_placement(ints, reals, job)
         else:
-            plan_beside(ints, job)
+            plan_beside(ints, reals, job)
         start(ints, reals, job)

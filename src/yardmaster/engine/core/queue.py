@@ -17,18 +17,24 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import hot_kernel, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.core.bits import dice
 from yardmaster.engine.core.heap import push, remove
+from yardmaster.engine.core.progress import expected_left
+from yardmaster.engine.core.tenants import HELD_BACK, class_of, orders_by_tenant, tenant_key
 from yardmaster.engine.state import (
     CLIP_HIGH,
     CLIP_LOW,
-    EXPECTED,
+    DISCIPLINE,
     GROUP,
     GROUPS,
+    HELD_S,
     HISTORY_JOBS,
     HISTORY_S,
+    IS_REAL,
+    IS_WEIGHTED,
     JOB_SHAPE,
+    LEFT,
     NEXT_ARRIVAL,
     NOTHING,
     NOW,
@@ -41,6 +47,7 @@ from yardmaster.engine.state import (
     QUEUED,
     RANK,
     RATE,
+    ROUNDS,
     SEED,
     SHAPE_DEPTH,
     SHAPE_FIRST_SLOT,
@@ -53,6 +60,11 @@ from yardmaster.engine.state import (
     SINCE,
     SLOT,
     SLOT_JOB,
+    TENANTS,
+    THRESHOLD,
+    THRESHOLDS,
+    VALUE,
+    Discipline,
     Ints,
     OrderKind,
     QueueKind,
@@ -71,23 +83,33 @@ def enqueue(ints: Ints, reals: Reals, job: int) -> None:
     """Let a job wait."""
     shape = ints[ints[JOB_SHAPE] + job]
     kind = ints[QUEUE_KIND]
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        _set_key(ints, reals, job)
     if kind == QueueKind.HEAPS:
         heap = ints[QUEUE] + ints[ints[SHAPE_FIRST_SLOT] + shape]
         size = ints[ints[SHAPE_QUEUED] + shape]
         push(ints, reals, heap, ints[QUEUE_AT], ints[OFFSET], size, job)
     elif kind == QueueKind.TREES:
-        _enter_tree(ints, reals, shape, ints[ints[SLOT] + job], reals[ints[EXPECTED] + job])
+        _enter_tree(ints, reals, shape, ints[ints[SLOT] + job], reals[ints[VALUE] + job])
         head = ints[ints[SHAPE_HEAD] + shape]
         if head == NOTHING or ints[ints[RANK] + job] < ints[ints[RANK] + head]:
             ints[ints[SHAPE_HEAD] + shape] = job
     else:
-        if ints[ORDER] == OrderKind.HISTORY:
+        if ints[ORDER] == OrderKind.HISTORY and _is_new(ints, job):
             usual_s = _usual_run_time(ints, reals, ints[ints[GROUP] + job])
             reals[ints[OFFSET] + job] = ints[ints[SHAPE_GPUS] + shape] * usual_s
         ints[ints[QUEUE] + ints[QUEUED]] = job
         ints[ints[QUEUE_AT] + job] = ints[QUEUED]
     ints[ints[SHAPE_QUEUED] + shape] += 1
     ints[QUEUED] += 1
+
+
+@kernel
+def _is_new(ints: Ints, job: int) -> bool:
+    """Whether a job has its key still to come: it has never run, and does not go by turns."""
+    if ints[IS_REAL] == 0:
+        return True
+    return ints[DISCIPLINE] != Discipline.TIMESLICE and ints[ints[ROUNDS] + job] == 0
 
 
 @hot_kernel
@@ -118,6 +140,8 @@ def next_job(ints: Ints, reals: Reals) -> int:
     """Return the first waiting job in order that `shape_limit` lets through, or NOTHING."""
     if ints[QUEUED] == 0:
         return NOTHING
+    if REAL_CLUSTERS and ints[IS_REAL] == 1 and ints[TENANTS] > 0:
+        return _next_by_class(ints, reals)
     kind = ints[QUEUE_KIND]
     if kind == QueueKind.HEAPS:
         return _next_in_heaps(ints, reals)
@@ -129,7 +153,7 @@ def next_job(ints: Ints, reals: Reals) -> int:
 @hot_kernel
 def _next_in_heaps(ints: Ints, reals: Reals) -> int:
     """Limits are all or nothing here: the first of a shape stands for all of it."""
-    if ints[QUEUED] == 1:
+    if ints[QUEUED] == 1 and ints[IS_REAL] == 0:
         job = ints[NEXT_ARRIVAL] - 1  # most often the one that waits is the one that just came
         if ints[ints[QUEUE_AT] + job] != NOTHING:
             limit = reals[ints[SHAPE_LIMIT] + ints[ints[JOB_SHAPE] + job]]
@@ -159,7 +183,7 @@ def _next_in_trees(ints: Ints, reals: Reals) -> int:
         # The head is the lowest rank of the shape: if it cannot win, no job of the shape can.
         if job == NOTHING or limit < 0.0 or ints[ints[RANK] + job] >= best_rank:
             continue
-        if reals[ints[EXPECTED] + job] > limit:
+        if reals[ints[VALUE] + job] > limit:
             job = _first_within(ints, reals, shape, limit)
         if job != NOTHING and ints[ints[RANK] + job] < best_rank:
             best = job
@@ -173,12 +197,88 @@ def _next_in_list(ints: Ints, reals: Reals) -> int:
     best_key = math.inf
     for place in range(ints[QUEUED]):
         job = ints[ints[QUEUE] + place]
-        if reals[ints[EXPECTED] + job] <= reals[ints[SHAPE_LIMIT] + ints[ints[JOB_SHAPE] + job]]:
+        if reals[ints[VALUE] + job] <= reals[ints[SHAPE_LIMIT] + ints[ints[JOB_SHAPE] + job]]:
             key = key_now(ints, reals, job)
             if best == NOTHING or key < best_key or (key == best_key and job < best):
                 best = job
                 best_key = key
     return best
+
+
+@kernel
+def _next_by_class(ints: Ints, reals: Reals) -> int:
+    """Return the first job by (class of its tenant, key, row) that the limits let through."""
+    if ints[QUEUE_KIND] == QueueKind.LIST:
+        return _next_in_list_by_class(ints, reals)
+    best = NOTHING
+    best_class = HELD_BACK
+    best_key = math.inf
+    for shape in range(ints[SHAPES]):
+        limit = reals[ints[SHAPE_LIMIT] + shape]
+        if ints[ints[SHAPE_QUEUED] + shape] == 0 or limit < 0.0:
+            continue
+        level = class_of(ints, shape)
+        if level >= HELD_BACK or level > best_class:
+            continue
+        if ints[QUEUE_KIND] == QueueKind.HEAPS:
+            job = ints[ints[QUEUE] + ints[ints[SHAPE_FIRST_SLOT] + shape]]
+        else:
+            job = _first_within(ints, reals, shape, limit)
+        if job == NOTHING:
+            continue
+        key = key_now(ints, reals, job)
+        better = key < best_key or (key == best_key and job < best)
+        if level < best_class or (level == best_class and better):
+            best = job
+            best_class = level
+            best_key = key
+    return best
+
+
+@kernel
+def _next_in_list_by_class(ints: Ints, reals: Reals) -> int:
+    best = NOTHING
+    best_class = HELD_BACK
+    best_key = math.inf
+    for place in range(ints[QUEUED]):
+        job = ints[ints[QUEUE] + place]
+        shape = ints[ints[JOB_SHAPE] + job]
+        level = class_of(ints, shape)
+        if level >= HELD_BACK or reals[ints[VALUE] + job] > reals[ints[SHAPE_LIMIT] + shape]:
+            continue
+        key = key_now(ints, reals, job)
+        better = key < best_key or (key == best_key and job < best)
+        if level < best_class or (level == best_class and better):
+            best = job
+            best_class = level
+            best_key = key
+    return best
+
+
+@kernel
+def _set_key(ints: Ints, reals: Reals, job: int) -> None:
+    """Give a job that enters the queue the key that its progress so far earns it."""
+    if ints[DISCIPLINE] == Discipline.TIMESLICE:
+        reals[ints[OFFSET] + job] = float(ints[ints[ROUNDS] + job])
+    elif ints[ORDER] == OrderKind.REMAINING:
+        left = reals[ints[LEFT] + job]
+        reals[ints[OFFSET] + job] = expected_left(ints, reals, job, left)
+    elif ints[ORDER] == OrderKind.ATTAINED:
+        reals[ints[OFFSET] + job] = attained_key(ints, reals, job, reals[ints[HELD_S] + job])
+
+
+@kernel
+def attained_key(ints: Ints, reals: Reals, job: int, held_s: float) -> float:
+    """Return the key of a job that has been served for so many seconds."""
+    value = held_s
+    if ints[IS_WEIGHTED] == 1:
+        value *= ints[ints[SHAPE_GPUS] + ints[ints[JOB_SHAPE] + job]]
+    if ints[THRESHOLDS] == 0:
+        return value
+    level = 0
+    while level < ints[THRESHOLDS] and reals[ints[THRESHOLD] + level] <= value:
+        level += 1
+    return float(level)
 
 
 @kernel
@@ -190,6 +290,10 @@ def key_now(ints: Ints, reals: Reals, job: int) -> float:
         return reals[ints[OFFSET] + job] + reals[ints[RATE] + job] * age
     if order == OrderKind.SHUFFLED:
         return float(dice(ints[SEED], ints[PASSES], job))
+    if REAL_CLUSTERS and orders_by_tenant(ints):
+        return tenant_key(ints, reals, ints[ints[JOB_SHAPE] + job])
+    if ints[QUEUE_KIND] == QueueKind.TREES:
+        return float(ints[ints[RANK] + job])
     return reals[ints[OFFSET] + job]
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from yardmaster.engine import reference_yard
+from yardmaster.engine.reference import dice as reference_dice
 from yardmaster.engine.core import bits
+from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.reference import simulate_reference
-from yardmaster.engine.setup import Options
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Outcome
 from yardmaster.model.workload import Workload
 
-ORACLES = Path(__file__).resolve().parents[2] / ".." / "shared" / "oracles"
+ORACLES = Path(__file__).resolve().parents[3] / ".." / "shared" / "oracles"
 
 
 def simulate(
@@ -193,7 +193,7 @@ def test_reference_throws_the_same_dice_as_the_core():
     draw = random.Random(1)
     for _ in range(500):
         numbers = [draw.getrandbits(draw.choice((3, 20, 32))) for _ in range(3)]
-        assert reference_yard.dice(*numbers) == bits.dice(*numbers)
+        assert reference_dice.dice(*numbers) == bits.dice(*numbers)
 
 
 def test_jobs_wait_for_an_allowed_gpu_type():

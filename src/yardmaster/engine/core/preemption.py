@@ -1,0 +1,303 @@
+"""Running jobs that make room: `preemptive` and `timeslice`.
+
+Victims are those whose stopping destroys the fewest GPU-seconds: time since the last checkpoint,
+plus restoring, times the gang. A gang within one node frees the node where that sum is least; a
+gang across nodes takes the cheapest victims anywhere, and lets go those it turns out not to need.
+"""
+
+from __future__ import annotations
+
+import math
+
+from yardmaster.engine.compilation import kernel
+from yardmaster.engine.core.heap import push, remove
+from yardmaster.engine.core.outages import is_on
+from yardmaster.engine.core.placement import plan_placement
+from yardmaster.engine.core.progress import expected_left, work_left
+from yardmaster.engine.core.queue import attained_key, key_now, next_job
+from yardmaster.engine.core.release import (
+    begin_room,
+    change_room,
+    first_holding,
+    holding_on_next_node,
+    room_beside,
+    usable_extra,
+)
+from yardmaster.engine.core.room import fits
+from yardmaster.engine.core.running import lost_s, requeue, start
+from yardmaster.engine.core.tenants import (
+    WITHIN_GUARANTEE,
+    class_of,
+    orders_by_tenant,
+    tenant_key,
+)
+from yardmaster.engine.state import (
+    AVAILABLE,
+    CAP_WATTS,
+    CHOSEN,
+    COST,
+    DISCIPLINE,
+    GPU_NODE,
+    GUARANTEED,
+    HEAP,
+    HELD_S,
+    JOB_SEGMENT,
+    JOB_SHAPE,
+    NODE_COST,
+    NODE_DONE,
+    NODES,
+    NOTHING,
+    NOW,
+    OFFSET,
+    ORDER,
+    QUANTUM_S,
+    RESTORE_S,
+    ROUNDS,
+    RUNNING,
+    SAVES_ON_PREEMPTION,
+    SEGMENT_START,
+    SHAPE_CAP,
+    SHAPE_GPUS,
+    SHAPE_LIMIT,
+    SHAPE_SINGLE,
+    SHAPE_TENANT,
+    SHAPE_WATTS,
+    SHAPES,
+    SIZE,
+    TENANT_USED,
+    TENANTS,
+    VICTIM,
+    VICTIM_AT,
+    WATTS_USED,
+    Discipline,
+    Ints,
+    OrderKind,
+    Reals,
+)
+from yardmaster.model.schedule import Cause
+
+
+@kernel
+def preemptive_pass(ints: Ints, reals: Reals) -> None:
+    """Start waiting jobs in order, at the expense of running ones that stand behind them."""
+    for shape in range(ints[SHAPES]):
+        reals[ints[SHAPE_LIMIT] + shape] = math.inf
+    worst = math.inf  # no running job's key is higher; looked up when first needed
+    while True:
+        job = next_job(ints, reals)
+        if job == NOTHING:
+            return
+        shape = ints[ints[JOB_SHAPE] + job]
+        if not fits(ints, shape):
+            if worst == math.inf:
+                worst = _worst_key(ints, reals)
+            if not _make_room(ints, reals, job, worst):
+                reals[ints[SHAPE_LIMIT] + shape] = -1.0
+                continue
+        plan_placement(ints, reals, job)
+        start(ints, reals, job)
+
+
+@kernel
+def key_of_running(ints: Ints, reals: Reals, job: int) -> float:
+    """Return the key a running job has now."""
+    if ints[DISCIPLINE] == Discipline.TIMESLICE:
+        return float(ints[ints[ROUNDS] + job])
+    order = ints[ORDER]
+    if order == OrderKind.REMAINING:
+        return expected_left(ints, reals, job, work_left(ints, reals, job, reals[NOW]))
+    if order == OrderKind.ATTAINED:
+        began = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
+        return attained_key(ints, reals, job, reals[ints[HELD_S] + job] + (reals[NOW] - began))
+    if orders_by_tenant(ints):
+        return tenant_key(ints, reals, ints[ints[JOB_SHAPE] + job])
+    return reals[ints[OFFSET] + job]
+
+
+@kernel
+def _stands_before(ints: Ints, key: float, other: float) -> bool:
+    """Whether a waiting job with this key may stop a running one; taking turns, equals may too."""
+    return key < other or (key == other and ints[DISCIPLINE] == Discipline.TIMESLICE)
+
+
+@kernel
+def _worst_key(ints: Ints, reals: Reals) -> float:
+    worst = -math.inf
+    for place in range(ints[RUNNING]):
+        job = ints[ints[HEAP] + place]
+        if may_be_stopped(ints, reals, job):
+            worst = max(worst, key_of_running(ints, reals, job))
+    return worst
+
+
+@kernel
+def may_be_stopped(ints: Ints, reals: Reals, job: int) -> bool:
+    """Whether a running job has had its quantum, and did not start this very instant."""
+    began = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
+    return began < reals[NOW] and reals[NOW] - began >= reals[QUANTUM_S]
+
+
+@kernel
+def _make_room(ints: Ints, reals: Reals, job: int, worst: float) -> bool:
+    """Stop the cheapest running jobs that make room for this one; False if none would."""
+    shape = ints[ints[JOB_SHAPE] + job]
+    key = key_now(ints, reals, job)
+    reclaims = ints[TENANTS] > 0 and class_of(ints, shape) == WITHIN_GUARANTEE
+    # What belongs to a tenant changes with every start, so the bound holds for other keys only.
+    if not reclaims and not _stands_before(ints, key, worst) and not orders_by_tenant(ints):
+        return False
+    count = _list_victims(ints, reals, shape, key, reclaims)
+    if count == 0:
+        return False
+    begin_room(ints, reals)
+    if ints[ints[SHAPE_SINGLE] + shape] == 1:
+        chosen = _choose_on_one_node(ints, reals, shape, count)
+    else:
+        chosen = _choose_anywhere(ints, shape, count)
+    _sort_chosen(ints, chosen)
+    for place in range(chosen):
+        saves = ints[SAVES_ON_PREEMPTION] == 1
+        requeue(ints, reals, ints[ints[CHOSEN] + place], Cause.PREEMPTED.value, saves)
+    return chosen > 0
+
+
+@kernel
+def _list_victims(ints: Ints, reals: Reals, shape: int, key: float, reclaims: bool) -> int:
+    """List those who may be stopped for a job with this key, cheapest first, in VICTIM."""
+    count = 0
+    for place in range(ints[RUNNING]):
+        other = ints[ints[HEAP] + place]
+        if not may_be_stopped(ints, reals, other):
+            continue
+        if _stands_before(ints, key, key_of_running(ints, reals, other)) or (
+            reclaims and _borrows(ints, other, ints[ints[SHAPE_TENANT] + shape])
+        ):
+            reals[ints[COST] + other] = _cost(ints, reals, other)
+            push(ints, reals, ints[VICTIM], ints[VICTIM_AT], ints[COST], count, other)
+            count += 1
+    # Emptying the heap from the front leaves the members in order; they are laid out behind it.
+    for place in range(count):
+        first = ints[ints[VICTIM]]
+        remove(ints, reals, ints[VICTIM], ints[VICTIM_AT], ints[COST], count - place, first)
+        ints[ints[CHOSEN] + place] = first
+    for place in range(count):
+        ints[ints[VICTIM] + place] = ints[ints[CHOSEN] + place]
+    return count
+
+
+@kernel
+def _borrows(ints: Ints, job: int, tenant: int) -> bool:
+    """Whether a running job belongs to another tenant that uses more than it is guaranteed."""
+    other = ints[ints[SHAPE_TENANT] + ints[ints[JOB_SHAPE] + job]]
+    return other != tenant and ints[ints[TENANT_USED] + other] > ints[ints[GUARANTEED] + other]
+
+
+@kernel
+def _cost(ints: Ints, reals: Reals, job: int) -> float:
+    """Return the GPU-seconds that stopping a running job destroys."""
+    since = 0.0 if ints[SAVES_ON_PREEMPTION] == 1 else lost_s(ints, reals, job)
+    return ints[ints[SIZE] + job] * (since + reals[RESTORE_S])
+
+
+@kernel
+def _choose_on_one_node(ints: Ints, reals: Reals, shape: int, count: int) -> int:
+    """Choose the node where making room costs least; list its victims in CHOSEN, return how many.
+
+    Victims come cheapest first, so one walk adds them to all their nodes at once; it ends when the
+    next one alone costs more than the best node found.
+    """
+    lacking = ints[WATTS_USED] + ints[ints[SHAPE_WATTS] + shape] - ints[CAP_WATTS]
+    for node in range(ints[NODES]):
+        ints[ints[AVAILABLE] + node] = -lacking  # watts left once its victims have gone
+        ints[ints[NODE_DONE] + node] = 0
+        reals[ints[NODE_COST] + node] = 0.0
+    best = NOTHING
+    best_cost = math.inf
+    last = NOTHING
+    place = 0
+    while place < count and reals[ints[COST] + ints[ints[VICTIM] + place]] <= best_cost:
+        other = ints[ints[VICTIM] + place]
+        change_room(ints, other, 1)
+        holding = first_holding(ints, other)
+        while holding != NOTHING:
+            node = ints[ints[GPU_NODE] + holding]
+            if _frees_enough(ints, reals, shape, node, other):
+                cost = reals[ints[NODE_COST] + node]
+                if cost < best_cost or (cost == best_cost and node < best):
+                    best = node
+                    best_cost = cost
+                    last = place
+            holding = holding_on_next_node(ints, other, holding)
+        place += 1
+    chosen = 0
+    for place in range(last + 1):
+        other = ints[ints[VICTIM] + place]
+        if is_on(ints, other, best):
+            ints[ints[CHOSEN] + chosen] = other
+            chosen += 1
+    return chosen
+
+
+@kernel
+def _frees_enough(ints: Ints, reals: Reals, shape: int, node: int, victim: int) -> bool:
+    """Count a victim for one of its nodes; whether that node has room for the first time."""
+    reals[ints[NODE_COST] + node] += reals[ints[COST] + victim]
+    ints[ints[AVAILABLE] + node] += ints[ints[SHAPE_WATTS] + ints[ints[JOB_SHAPE] + victim]]
+    if ints[ints[NODE_DONE] + node] == 1 or ints[ints[AVAILABLE] + node] < 0:
+        return False
+    if usable_extra(ints, shape, node) < ints[ints[SHAPE_GPUS] + shape]:
+        return False
+    ints[ints[NODE_DONE] + node] = 1
+    return True
+
+
+@kernel
+def _move_room(ints: Ints, shape: int, job: int, sign: int) -> int:
+    """Add a running job's holdings to EXTRA or take them back; return the change for `shape`."""
+    single = ints[ints[SHAPE_SINGLE] + shape] == 1
+    before = room_beside(ints, shape, job, single)
+    change_room(ints, job, sign)
+    return room_beside(ints, shape, job, single) - before
+
+
+@kernel
+def _choose_anywhere(ints: Ints, shape: int, count: int) -> int:
+    """Choose the cheapest victims for a gang across nodes, in CHOSEN; return how many."""
+    gpus, cap = ints[ints[SHAPE_GPUS] + shape], ints[ints[SHAPE_CAP] + shape]
+    watts = ints[CAP_WATTS] - ints[WATTS_USED] - ints[ints[SHAPE_WATTS] + shape]
+    room = 0
+    for node in range(ints[NODES]):
+        room += min(usable_extra(ints, shape, node), cap)
+    taken = 0
+    while taken < count and (room < gpus or watts < 0):
+        other = ints[ints[VICTIM] + taken]
+        room += _move_room(ints, shape, other, 1)
+        watts += ints[ints[SHAPE_WATTS] + ints[ints[JOB_SHAPE] + other]]
+        taken += 1
+    if room < gpus or watts < 0:
+        return 0
+    chosen = 0
+    for place in range(taken - 1, -1, -1):
+        other = ints[ints[VICTIM] + place]
+        freed = ints[ints[SHAPE_WATTS] + ints[ints[JOB_SHAPE] + other]]
+        lost = _move_room(ints, shape, other, -1)
+        if room + lost >= gpus and watts - freed >= 0:
+            room += lost
+            watts -= freed
+        else:
+            change_room(ints, other, 1)
+            ints[ints[CHOSEN] + chosen] = other
+            chosen += 1
+    return chosen
+
+
+@kernel
+def _sort_chosen(ints: Ints, count: int) -> None:
+    """Sort CHOSEN by row."""
+    for place in range(1, count):
+        job = ints[ints[CHOSEN] + place]
+        spot = place
+        while spot > 0 and ints[ints[CHOSEN] + spot - 1] > job:
+            ints[ints[CHOSEN] + spot] = ints[ints[CHOSEN] + spot - 1]
+            spot -= 1
+        ints[ints[CHOSEN] + spot] = job

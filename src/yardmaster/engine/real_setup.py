@@ -1,0 +1,240 @@
+"""The tables of real clusters: speeds, shares, tenants, checkpoints, outages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from yardmaster.engine import state as at
+from yardmaster.engine.conditions import Conditions
+from yardmaster.engine.layout import Filled, Tables
+from yardmaster.engine.options import Options
+from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.requests import UNLIMITED, Shapes
+from yardmaster.engine.state import NOTHING, Discipline
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.workload import IntArray, Workload
+
+FIRST_SEGMENTS_PER_JOB = 2
+"""Room for segments to begin with, by job; the core asks for more when it needs it."""
+
+REVIEWS = frozenset(
+    {Discipline.PREEMPTIVE, Discipline.TIMESLICE, Discipline.ELASTIC, Discipline.DEFRAG}
+)
+"""Disciplines that look at running jobs again when a quantum has passed."""
+
+
+def real_tables(
+    workload: Workload, cluster: Cluster, shapes: Shapes, keys: OrderKeys, options: Options
+) -> Tables:
+    """Return the tables marked (real) in `engine.state`."""
+    conditions = options.conditions
+    assert conditions is not None  # noqa: S101  (the caller asks only then)
+    running = options.most_running(len(workload), cluster.gpus)
+    return (
+        _arrival_tables(workload, keys)
+        | _shape_tables(cluster, shapes, conditions)
+        | _node_tables(cluster, conditions)
+        | _sharing_tables(len(workload), cluster, conditions)
+        | _tenant_tables(conditions)
+        | _outage_tables(conditions)
+        | _progress_tables(workload, options)
+        | _choice_tables(len(workload), cluster.nodes, running)
+        | _segment_tables(*rooms(workload, cluster))
+    )
+
+
+def rooms(workload: Workload, cluster: Cluster) -> tuple[int, int]:
+    """Return for how many segments and holdings there is room to begin with."""
+    segments = FIRST_SEGMENTS_PER_JOB * len(workload) + 64
+    return segments, segments + 4 * cluster.gpus
+
+
+def _arrival_tables(workload: Workload, keys: OrderKeys) -> Tables:
+    arrival = workload.submit_s
+    if keys.release_s is not None:
+        arrival = np.maximum(arrival, keys.release_s)
+    return {
+        at.ARRIVAL: arrival,
+        at.ARRIVAL_JOB: np.argsort(arrival, kind="stable").astype(np.int64),
+    }
+
+
+def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> Tables:
+    count = len(shapes.gpus)
+    return {
+        at.SHAPE_MILLI: conditions.milli,
+        at.SHAPE_GPU_MIB: conditions.gpu_mib,
+        at.SHAPE_CPU: conditions.cpu_milli,
+        at.SHAPE_MIB: conditions.host_mib,
+        at.SHAPE_TENANT: conditions.tenant,
+        at.SHAPE_WATTS: conditions.watts,
+        at.SHAPE_KIND: conditions.kind,
+        at.SHAPE_LEAST: conditions.least_gpus,
+        at.SHAPE_MOST: conditions.most_gpus,
+        at.SHAPE_MIN_NODES: least_nodes(cluster, shapes),
+        at.SHAPE_EXAMPLE: shapes.example,
+        at.SHAPE_PLANNED: Filled(NOTHING, count),
+        at.SHAPE_SPEED: Filled(0.0, count),
+        at.POPULARITY: conditions.popularity,
+        at.SPEED: conditions.speed.ravel(),
+        at.NODE_FACTOR: conditions.node_factor,
+        at.RACK_FACTOR: conditions.rack_factor,
+        at.SCALE: conditions.scale.ravel(),
+        at.PAIR: conditions.pair.ravel(),
+    }
+
+
+def least_nodes(cluster: Cluster, shapes: Shapes) -> IntArray:
+    """Return the fewest nodes that could hold each gang on the empty cluster."""
+    counts = np.ones(len(shapes.gpus), dtype=np.int64)
+    for shape in np.flatnonzero(shapes.gpus > shapes.cap):
+        allowed = (shapes.types[shape] >> cluster.node_type) & 1
+        rooms_here = np.minimum(cluster.node_gpus * allowed, shapes.cap[shape])
+        filled = np.cumsum(np.sort(rooms_here)[::-1])
+        counts[shape] = int(np.searchsorted(filled, shapes.gpus[shape])) + 1
+    return counts
+
+
+def _node_tables(cluster: Cluster, conditions: Conditions) -> Tables:
+    nodes = cluster.nodes
+    return {
+        at.NODE_GPUS: cluster.node_gpus,
+        at.NODE_CPU: conditions.node_cpu_milli,
+        at.NODE_MIB: conditions.node_mib,
+        at.NODE_RACK: cluster.node_rack,
+        at.NODE_SHARING: conditions.node_sharing,
+        at.NODE_DOWN: Filled(0, nodes),
+        at.NODE_JOBS: Filled(0, nodes),
+        at.NODE_DONE: Filled(0, nodes),
+        at.NODE_COST: Filled(0.0, nodes),
+        at.EXTRA_CPU: Filled(0, nodes),
+        at.EXTRA_MIB: Filled(0, nodes),
+        at.TYPE_MIB: conditions.type_mib,
+        at.TYPE_WATTS: conditions.type_watts,
+        at.WAKE_W: conditions.node_wake_w,
+    }
+
+
+def _sharing_tables(jobs: int, cluster: Cluster, conditions: Conditions) -> Tables:
+    # Whether a job shares its GPU is asked of every job, the rest only where GPUs are shared.
+    gpus = cluster.gpus if conditions.node_sharing.any() else 0
+    tables: Tables = {at.SHARED_GPU: Filled(NOTHING, jobs)}
+    tables[at.SHARER_NEXT] = Filled(NOTHING, jobs if gpus else 0)
+    for name in (at.GPU_MILLI, at.GPU_MIB, at.GPU_SHARERS, at.GPU_STAYING):
+        tables[name] = Filled(0, gpus)
+    for name in (at.SHARER, at.SHARED_LIST, at.SHARED_AT):
+        tables[name] = Filled(NOTHING, gpus)
+    return tables
+
+
+def _tenant_tables(conditions: Conditions) -> Tables:
+    tenants = len(conditions.guaranteed_gpus)
+    return {
+        at.TENANT_USED: Filled(0, tenants),
+        at.TENANT_CPU: Filled(0, tenants),
+        at.TENANT_MIB: Filled(0, tenants),
+        at.GUARANTEED: conditions.guaranteed_gpus,
+        at.LIMIT: conditions.limit_gpus,
+        at.USAGE: Filled(0.0, tenants),
+    }
+
+
+def _outage_tables(conditions: Conditions) -> Tables:
+    """Return failures and repairs in order: at one instant repairs first, each by node."""
+    events = sorted(
+        (second, is_failure, outage.node)
+        for outage in conditions.outages
+        for second, is_failure in ((outage.down_s, 1), (outage.up_s, 0))
+    )
+    seconds, kinds, nodes = zip(*events, strict=True) if events else ((), (), ())
+    return {
+        at.OUTAGE_TIME: np.array(seconds, dtype=np.float64),
+        at.OUTAGE_IS_FAILURE: np.array(kinds, dtype=np.int64),
+        at.OUTAGE_NODE: np.array(nodes, dtype=np.int64),
+    }
+
+
+def _progress_tables(workload: Workload, options: Options) -> Tables:
+    jobs = len(workload)
+    expected = workload.duration_s if options.expected_s is None else options.expected_s
+    tables: Tables = {
+        at.LEFT: workload.duration_s,
+        at.SAVED: workload.duration_s,
+        at.VALUE: expected.astype(np.float64),
+        at.SIZE: Filled(0, jobs),
+        at.ROUNDS: Filled(0, jobs),
+        at.FAILURES: Filled(0, jobs),
+    }
+    for name in (
+        at.UPDATED, at.ORIGIN, at.LAST_SAVE, at.BASE_SPEED, at.PROGRESS, at.OVERHEAD, at.HELD_S,
+        at.COST,
+    ):  # fmt: skip
+        tables[name] = Filled(0.0, jobs)
+    conditions = options.conditions
+    tables[at.THRESHOLD] = np.zeros(0) if conditions is None else conditions.levels_s
+    return tables
+
+
+def _choice_tables(jobs: int, nodes: int, running: int) -> Tables:
+    # One entry more than can be used: it says how many there are.
+    return {
+        at.VICTIM: Filled(0, running + 1),
+        at.CHOSEN: Filled(0, running + 1),
+        at.DESTINATION: Filled(0, max(running, nodes) + 1),
+        at.VICTIM_AT: Filled(NOTHING, jobs),
+    }
+
+
+def _segment_tables(segments: int, records: int) -> Tables:
+    return {
+        at.SEGMENT_JOB: Filled(0, segments),
+        at.SEGMENT_CAUSE: Filled(0, segments),
+        at.SEGMENT_RECORD: Filled(0, segments + 1),
+        at.RECORD: Filled(0, records),
+        at.SEGMENT_START: Filled(0.0, segments),
+        at.SEGMENT_END: Filled(np.nan, segments),
+        at.SEGMENT_WASTED: Filled(0.0, segments),
+    }
+
+
+def real_numbers(
+    workload: Workload, cluster: Cluster, keys: OrderKeys, options: Options
+) -> dict[int, int]:
+    """Return the settings marked (real) in the header of `ints`."""
+    conditions = options.conditions
+    assert conditions is not None  # noqa: S101  (the caller asks only then)
+    segments, records = rooms(workload, cluster)
+    is_reviewed = options.discipline in REVIEWS and conditions.quantum_s > 0
+    return {
+        at.IS_REAL: 1,
+        at.IS_REVIEWED: is_reviewed,
+        at.SEGMENT_ROOM: segments,
+        at.RECORD_ROOM: records,
+        at.TENANTS: len(conditions.guaranteed_gpus),
+        at.OUTAGES: 2 * len(conditions.outages),
+        at.CAP_WATTS: conditions.cap_watts,
+        at.RETRIES: conditions.retries,
+        at.SAVES_ON_PREEMPTION: conditions.saves_on_preemption,
+        at.HAS_SHARING: bool(conditions.node_sharing.any()),
+        at.IS_WEIGHTED: keys.weighted,
+        at.THRESHOLDS: len(conditions.levels_s),
+        at.KINDS: len(conditions.pair),
+        at.SIZES: conditions.scale.shape[1],
+        at.DECIDES: options.decide is not None,
+        at.PLAN_SHARED: NOTHING,
+    }
+
+
+def real_settings(conditions: Conditions) -> dict[int, float]:
+    """Return the settings of real clusters in the header of `reals`."""
+    cpu, mib = conditions.node_cpu_milli, conditions.node_mib
+    return {
+        at.NEXT_REVIEW: np.inf,
+        at.EVERY_S: conditions.every_s,
+        at.SAVE_S: conditions.save_s,
+        at.RESTORE_S: conditions.restore_s,
+        at.QUANTUM_S: conditions.quantum_s,
+        at.EFFICIENCY: conditions.efficiency,
+        at.TOTAL_CPU: float(cpu[cpu < UNLIMITED].sum()),
+        at.TOTAL_MIB: float(mib[mib < UNLIMITED].sum()),
+    }
