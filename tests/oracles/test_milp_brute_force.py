@@ -38,6 +38,7 @@ def random_case(seed):
         cap=cap,
         types=np.ones(kinds, dtype=np.int64),
         single=(gpus <= cap).astype(np.int64),
+        example=np.zeros(kinds, dtype=np.int64),
     )
     rows = dice.permutation(jobs)
     return Situation(0.0, rows, shapes, node_gpus, free, usable.__getitem__)

@@ -51,8 +51,24 @@ def test_every_combination_is_read_back(order):
         scheduler = parse_scheduler(f"{order}+{discipline}@{placement}{run_times}")
         assert scheduler.order is ORDERS[order]
         assert scheduler.discipline is Discipline[discipline.upper()]
-        assert scheduler.placement is Placement[placement.upper()]
+        assert scheduler.solves == (placement == "milp")
+        if not scheduler.solves:
+            assert scheduler.placement is Placement[placement.upper()]
         assert parse_scheduler(str(scheduler)) == scheduler
+
+
+def test_names_are_those_of_the_engine():
+    """Every discipline and every placement of the engine can be written, and milp besides."""
+    assert set(DISCIPLINES) == {one.name.lower() for one in Discipline}
+    assert set(PLACEMENTS) == {one.name.lower() for one in Placement} | {"milp"}
+
+
+def test_an_integer_program_goes_with_skip():
+    """Where milp chooses the nodes and no discipline is named, jobs that do not fit are skipped."""
+    scheduler = parse_scheduler("sjf@milp")
+    assert (scheduler.discipline, scheduler.solves) == (Discipline.SKIP, True)
+    assert str(scheduler) == "sjf+skip@milp"
+    assert scheduler != parse_scheduler("sjf+skip")
 
 
 def test_defaults():
@@ -62,6 +78,7 @@ def test_defaults():
     assert scheduler.placement is Placement.PACK
     assert scheduler.run_times is RunTimes.TRUE
     assert parse_scheduler("random-feasible").discipline is Discipline.SKIP
+    assert parse_scheduler("off-peak").discipline is Discipline.EASY
     assert str(parse_scheduler("sjf@first")) == "sjf+strict@first"
     assert str(parse_scheduler("sjf~estimate")) == "sjf+strict~estimate"
 
@@ -80,6 +97,8 @@ def test_schedulers_and_orders_are_accepted_as_they_are():
         ("FIFO", "Did you mean 'fifo'"),
         ("sjf+eazy", "Unknown discipline 'eazy'. Did you mean 'easy'"),
         ("sjf+easy@pakc", "Unknown placement 'pakc'. Did you mean 'pack'"),
+        ("srpt+preemtive", "Unknown discipline 'preemtive'. Did you mean 'preemptive'"),
+        ("fifo@fastst", "Unknown placement 'fastst'. Did you mean 'fastest'"),
         ("sjf+easy@pack~estimates", "Unknown source of run times 'estimates'. Did you mean"),
     ],
 )
@@ -118,6 +137,13 @@ def test_unknown_default_discipline():
         ("qssf", Information.BLIND),
         ("qssf+easy~estimate", Information.ESTIMATE_BASED),
         ("random-feasible", Information.BLIND),
+        ("las+preemptive", Information.BLIND),
+        ("drf+preemptive~estimate", Information.BLIND),
+        ("fifo+timeslice", Information.BLIND),
+        ("fifo+elastic", Information.CLAIRVOYANT),
+        ("fifo+defrag", Information.CLAIRVOYANT),
+        ("fifo+defrag~estimate", Information.ESTIMATE_BASED),
+        ("srpt+preemptive~estimate", Information.ESTIMATE_BASED),
     ],
 )
 def test_information(text, information):
@@ -128,7 +154,8 @@ def test_information(text, information):
 def test_information_of_every_combination():
     """Blind exactly when neither part reads run times; else as the run times say."""
     for order, discipline, run_times in itertools.product(ORDERS, DISCIPLINES, RunTimes):
-        reads = ORDERS[order].reads_run_time or discipline in ("easy", "conservative")
+        foresees = discipline in ("easy", "conservative", "elastic", "defrag")
+        reads = ORDERS[order].reads_run_time or foresees
         told = {RunTimes.TRUE: "clairvoyant", RunTimes.ESTIMATE: "estimate-based"}[run_times]
         scheduler = parse_scheduler(f"{order}+{discipline}~{run_times}")
         assert scheduler.information == (told if reads else "blind")

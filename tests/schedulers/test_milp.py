@@ -26,13 +26,12 @@ PATIENT_S = 60.0
 
 def situation_of(jobs, free, *, node_gpus=None, cap=8, usable=None):
     """Return a pass in which jobs of so many GPUs wait, in the order given."""
-    sizes, of_job = np.unique(np.asarray(jobs), return_inverse=True)
+    sizes, example, of_job = np.unique(np.asarray(jobs), return_index=True, return_inverse=True)
     free = np.asarray(free)
     node_gpus = np.full(len(free), 8) if node_gpus is None else np.asarray(node_gpus)
     caps = np.full(len(sizes), min(cap, int(node_gpus.max())))
-    shapes = Shapes(
-        of_job.astype(np.int64), sizes, caps, np.ones_like(sizes), (sizes <= caps).astype(np.int64)
-    )
+    single = (sizes <= caps).astype(np.int64)
+    shapes = Shapes(of_job.astype(np.int64), sizes, caps, np.ones_like(sizes), single, example)
     rows = np.arange(len(of_job))
     return Situation(0.0, rows, shapes, node_gpus, free, usable or (lambda _: free.copy()))
 

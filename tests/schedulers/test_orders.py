@@ -10,6 +10,7 @@ from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.state import OrderKind
 from yardmaster.errors import EntitlementError, YardmasterError
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Power, Quota, Site
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.orders import ORDERS, Order, order
 from yardmaster.schedulers.simulation import simulate
@@ -17,6 +18,8 @@ from yardmaster.schedulers.views import view_for
 
 POOL = 160
 TWELVE_HOURS = 12 * 3600.0
+DAY = (5.0,) * 8 + (9.0,) * 12 + (1.0,) * 4
+"""A price of electricity for each hour."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ def log10_of(submit_s):
 FORMULAS = {
     "fifo": lambda j, _now: j.s,
     "static-equal": lambda j, _now: j.s,
-    "las": lambda j, _now: j.s,
+    "las": lambda j, _now: j.s,  # nobody has run before it is started for good
+    "las-2d": lambda j, _now: j.s,
+    "off-peak": lambda j, _now: j.s,  # no price curve: nobody is held back
     "lifo": lambda j, _now: -j.s,
     "smallest-first": lambda j, _now: (j.n, j.s),
     "largest-first": lambda j, _now: -j.n,
@@ -65,7 +70,7 @@ FORMULAS = {
     "dynamic-heuristic": lambda j, now: max(j.d - now, 1) / (j.p + 1),
     "power-aware": lambda j, _now: j.n,  # one GPU type: watts are proportional to GPUs
 }
-WITHOUT_FORMULA = {"qssf", "random-feasible"}
+WITHOUT_FORMULA = {"qssf", "random-feasible", "fair-share", "drf"}
 
 
 def random_workload(seed, jobs=60, span_s=3 * TWELVE_HOURS):
@@ -80,6 +85,7 @@ def random_workload(seed, jobs=60, span_s=3 * TWELVE_HOURS):
         priority=dice.integers(0, 4, jobs),
         deadline_s=submit + duration * dice.uniform(1, 3, jobs),
         user=dice.integers(0, 6, jobs),
+        tenant=dice.choice(["a", "b", ""], jobs),
     )
 
 
@@ -127,6 +133,7 @@ class NaiveHistory:
     """GPUs × mean run time of the user's finished jobs, kept as plain lists."""
 
     def __init__(self, workload):
+        self.ran = {}
         self.user = workload.user.values()
         self.gpus = workload.gpus.tolist()
         self.finished = []
@@ -137,6 +144,30 @@ class NaiveHistory:
         own = [run_s for user, run_s in self.finished if user == self.user[row]]
         past = own or [run_s for _, run_s in self.finished] or [0.0]
         self.key[row] = self.gpus[row] * (math.fsum(past) / len(past))
+
+
+class NaiveTenants(NaiveHistory):
+    """What each tenant holds and has held, from a plain list of everything that ran."""
+
+    def __init__(self, workload):
+        super().__init__(workload)
+        self.tenant = workload.tenant.values()
+
+    def gpu_s(self, row, now):
+        """GPU-seconds that the job's tenant has had until now."""
+        return sum(
+            self.gpus[other] * (min(end, now) - start)
+            for other, (start, end) in self.ran.items()
+            if self.tenant[other] == self.tenant[row]
+        )
+
+    def held(self, row, now):
+        """GPUs that the job's tenant holds now."""
+        return sum(
+            self.gpus[other]
+            for other, (start, end) in self.ran.items()
+            if self.tenant[other] == self.tenant[row] and start <= now < end
+        )
 
 
 def naive_strict(workload, gpus, key, history):
@@ -160,6 +191,7 @@ def naive_strict(workload, gpus, key, history):
             waiting.remove(first)
             free -= workload.gpus[first]
             starts[first], ends[first] = now, now + workload.duration_s[first]
+            history.ran[first] = (now, ends[first])
     return [starts[row] for row in range(len(workload))]
 
 
@@ -176,6 +208,59 @@ def test_whole_schedule_is_that_of_the_formula(name):
     schedule = simulate(workload, Cluster.pool(POOL), f"{name}+strict")
     assert np.count_nonzero(schedule.start_s > workload.submit_s) >= 20
     assert schedule.start_s.tolist() == naive_strict(workload, POOL, key, history)
+
+
+@pytest.mark.parametrize("name", ["fair-share", "drf"])
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_schedule_goes_by_tenants(name, seed):
+    """Ranking jobs by what their tenants have had, or hold, at every choice gives the schedule."""
+    workload = random_workload(seed, jobs=80, span_s=0.1 * TWELVE_HOURS)
+    workload = workload.with_columns(
+        submit_s=np.round(workload.submit_s), duration_s=np.round(workload.duration_s)
+    )
+    tenants = NaiveTenants(workload)
+    key = tenants.gpu_s if name == "fair-share" else tenants.held
+    schedule = simulate(workload, Cluster.pool(POOL), f"{name}+strict")
+    assert schedule.start_s.tolist() == naive_strict(workload, POOL, key, tenants)
+    assert schedule.start_s.tolist() != simulate(workload, Cluster.pool(POOL), "fifo").start_s.tolist()
+
+
+def test_fair_share_counts_by_guarantee():
+    """Who is guaranteed four times as much has had less, until it has had four times as much."""
+    workload = Workload.of(
+        submit_s=[0, 0, 10, 10, 10, 10],
+        duration_s=[100, 300, 50, 50, 50, 50],
+        tenant=["small", "large", "small", "large", "small", "large"],
+    )
+    quotas = (Quota("small", 1), Quota("large", 4))
+    cluster = Cluster.pool(1).under(Site(quotas=quotas))
+    schedule = simulate(workload, cluster, "fair-share+skip")
+    # 100/1 against 300/4: the large tenant is served until it has had 400 GPU-seconds.
+    assert schedule.segment_job.tolist() == [0, 1, 3, 5, 2, 4]
+
+
+def test_off_peak_holds_jobs_back():
+    """Nobody enters the queue before its cheapest start; after that, first released first."""
+    cluster = Cluster.pool(2).under(Site(power=Power(price_per_kwh=DAY)))
+    workload = random_workload(3, jobs=40)
+    deadline_s = np.where(np.arange(40) % 3, math.nan, workload.deadline_s)
+    workload = workload.with_columns(gpus=np.ones(40, dtype=int), deadline_s=deadline_s)
+    keys = keys_of("off-peak", workload, cluster)
+    view = view_for("off-peak", workload, cluster, workload.duration_s)
+    assert keys.release_s.tolist() == view.cheapest_start_s(TWELVE_HOURS).tolist()
+    assert np.count_nonzero(keys.release_s > workload.submit_s) > 10
+    schedule = simulate(workload, cluster, "off-peak+strict")
+    assert np.all(schedule.start_s >= keys.release_s)
+    by_release = np.lexsort((np.arange(40), keys.release_s))
+    assert schedule.segment_job.tolist() == by_release.tolist()
+
+
+def test_queues_of_two_dimensional_service():
+    """las-2d counts GPU-seconds at Tiresias' thresholds; las counts every second of the job."""
+    workload = random_workload(1)
+    keys = {name: keys_of(name, workload, Cluster.pool(POOL)) for name in ("las", "las-2d")}
+    assert (keys["las"].weighted, keys["las"].levels_s) == (False, ())
+    assert (keys["las-2d"].weighted, keys["las-2d"].levels_s) == (True, (3250.0, 7200.0, 18000.0))
 
 
 def test_jobs_without_deadline_come_last():
@@ -219,12 +304,16 @@ def test_blind_orders_need_no_run_times(name):
     assert len(keys.offset) == len(workload)
 
 
-@pytest.mark.parametrize("name", [name for name in FORMULAS if ORDERS[name].reads_run_time])
+READS_RUN_TIME = [name for name in FORMULAS if ORDERS[name].reads_run_time]
+
+
+@pytest.mark.parametrize("name", READS_RUN_TIME)
 def test_orders_that_read_run_times_say_so(name):
     """Without the declaration the order would be refused: the declaration is not idle."""
     workload = random_workload(1)
+    cluster = Cluster.pool(POOL).under(Site(power=Power(price_per_kwh=DAY)))
     with pytest.raises(EntitlementError, match=name):
-        ORDERS[name].keys(view_for(name, workload, Cluster.pool(POOL), None))
+        ORDERS[name].keys(view_for(name, workload, cluster, None))
 
 
 @pytest.mark.parametrize(
@@ -316,9 +405,18 @@ def test_kinds_of_keys():
     """Orders whose key does not change while waiting are told to the engine as fixed."""
     workload = random_workload(3)
     ageing = {"sexp", "lexp", "wfp3", "unicep", "slurm-multifactor", "dynamic-heuristic"}
-    for name in FORMULAS:
+    special = dict.fromkeys(ageing, OrderKind.AGEING) | {
+        "srpt": OrderKind.REMAINING,
+        "las": OrderKind.ATTAINED,
+        "las-2d": OrderKind.ATTAINED,
+        "drf": OrderKind.SHARE,
+        "fair-share": OrderKind.USAGE,
+        "qssf": OrderKind.HISTORY,
+        "random-feasible": OrderKind.SHUFFLED,
+    }
+    for name in ORDERS:
         kind = keys_of(name, workload, Cluster.pool(POOL)).kind
-        assert kind == (OrderKind.AGEING if name in ageing else OrderKind.FIXED)
+        assert kind == special.get(name, OrderKind.FIXED)
 
 
 def test_built_in_orders_cannot_be_replaced():

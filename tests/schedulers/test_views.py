@@ -4,9 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from yardmaster.errors import EntitlementError
 from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Power, Site
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.views import view_for
 
@@ -95,3 +98,68 @@ def test_watts_of_types_the_cluster_lacks():
     """A job that accepts only absent types is never placed; its watts are some number."""
     jobs = JOBS.with_columns(gpu_types=["A100", "V100", None])
     assert np.isfinite(view_for("mine", jobs, CLUSTER, None).extra_w).all()
+
+
+MINUTES_OF_DAY = 24 * 60
+
+
+def priced(jobs, prices):
+    """Return the view of jobs under a price curve."""
+    site = Site(power=Power(price_per_kwh=tuple(map(float, prices))))
+    return view_for("mine", jobs, CLUSTER.under(site), jobs.duration_s)
+
+
+def cheapest_minute(prices, submit, run, deadline, longest):
+    """Try every minute a job might start and add up every minute it would run."""
+
+    def cost(start):
+        return sum(prices[(minute % MINUTES_OF_DAY) // 60] for minute in range(start, start + run))
+
+    latest = submit + longest
+    if deadline is not None:
+        latest = max(min(latest, deadline - run), submit)
+    return min(range(submit, latest + 1), key=lambda start: (cost(start), start))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    prices=st.lists(st.integers(1, 9), min_size=24, max_size=24),
+    jobs=st.lists(
+        st.tuples(
+            st.integers(0, 3 * MINUTES_OF_DAY),
+            st.integers(1, 400),
+            st.none() | st.integers(0, 1500),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+    longest_h=st.integers(0, 12),
+)
+def test_no_minute_is_cheaper(prices, jobs, longest_h):
+    """Of all minutes a job may start, the first of the cheapest is found, minute by minute."""
+    jobs = sorted(jobs, key=lambda job: job[0])
+    deadlines = [None if slack is None else start + run + slack for start, run, slack in jobs]
+    workload = Workload.of(
+        submit_s=[60 * start for start, _, _ in jobs],
+        duration_s=[60 * run for _, run, _ in jobs],
+        deadline_s=[math.nan if end is None else 60 * end for end in deadlines],
+    )
+    expected = [
+        60 * cheapest_minute(prices, start, run, end, 60 * longest_h)
+        for (start, run, _), end in zip(jobs, deadlines, strict=True)
+    ]
+    found = priced(workload, prices).cheapest_start_s(3600.0 * longest_h)
+    assert found.tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("prices", [(), (0.3,), (0.3,) * 24])
+def test_flat_prices_are_not_waited_for(prices):
+    """Where electricity costs the same at every hour, everybody starts on submission."""
+    jobs = JOBS.with_columns(submit_s=[10.5, 4000.25, 86000.125])
+    assert priced(jobs, prices).cheapest_start_s(43_200.0).tolist() == jobs.submit_s.tolist()
+
+
+def test_missed_deadlines_are_not_missed_by_more():
+    """A job that cannot meet its deadline any more does not wait for a better price."""
+    jobs = Workload.of(submit_s=[0], duration_s=[7200], deadline_s=[3600])
+    assert priced(jobs, [9] * 12 + [1] * 12).cheapest_start_s(86_400.0).tolist() == [0.0]

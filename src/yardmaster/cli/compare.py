@@ -30,8 +30,8 @@ def compare(
         str,
         Parameter(
             name=["--schedulers", "-s"],
-            help="Names separated by commas; 'default' for a sensible dozen, 'all' for every order"
-            " under its own discipline.",
+            help="Names separated by commas; 'default' for a sensible dozen that fits the cluster,"
+            " 'all' for every order under its own discipline.",
         ),
     ] = "default",
     workload: WorkloadOption = "venus-like",
@@ -87,11 +87,13 @@ def compare(
         engine=engine,
         compatibility=compatibility,
     )
-    samples = plan.make_workloads(plan.make_cluster())
+    machines = plan.make_cluster()
+    samples = plan.make_workloads(machines)
     if schedulers == "default":
-        from yardmaster.experiments.compare import default_schedulers
+        from yardmaster.experiments.line_up import default_schedulers
 
-        plan = plan.model_copy(update={"schedulers": default_schedulers(samples)})
+        fitting = default_schedulers(samples, machines)
+        plan = plan.model_copy(update={"schedulers": fitting})
     path = out or default_path(plan)
     with (
         new_run_directory(path, overwrite=overwrite) as folder,
@@ -108,7 +110,7 @@ def compare(
 
 def _named(schedulers: str) -> tuple[str, ...]:
     from yardmaster.cli.planning import split_names
-    from yardmaster.experiments.compare import DEFAULT_SCHEDULERS
+    from yardmaster.experiments.line_up import DEFAULT_SCHEDULERS
     from yardmaster.schedulers.orders import ORDERS
 
     if schedulers == "default":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.line_up import parse_schedulers
 from yardmaster.experiments.plan import Plan
 from yardmaster.metrics.catalogue import metric
 from yardmaster.model.documents import validate
-from yardmaster.schedulers.language import parse_scheduler
 
 
 def make_plan(**options: Any) -> Plan:
@@ -16,16 +17,24 @@ def make_plan(**options: Any) -> Plan:
 
     Raises:
         InvalidConfigError: with every mistake.
-        UnknownNameError: for schedulers and metrics that do not exist.
+        UnknownNameError: for a metric that does not exist, and with all schedulers that do not.
     """
     if not options["schedulers"]:
         raise YardmasterError("No schedulers were named; write names separated by commas.")
-    given = {key: value for key, value in options.items() if value is not None}
+    given = _without_none(options)
     plan = validate(Plan, given, f"yardmaster {options['command']}")
     metric(plan.objective)
-    for scheduler in (*plan.schedulers, *([plan.baseline] if plan.baseline else [])):
-        parse_scheduler(scheduler)
+    parse_schedulers([*plan.schedulers, *([plan.baseline] if plan.baseline else [])])
     return plan
+
+
+def _without_none(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: a document has no word for none."""
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in options.items()
+        if value is not None
+    }
 
 
 def split_names(text: str) -> tuple[str, ...]:

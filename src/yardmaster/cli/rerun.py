@@ -5,12 +5,17 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from yardmaster.cli.console import progress, remark, say, say_json
 from yardmaster.cli.options import JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from yardmaster.experiments.compare import Progress
+    from yardmaster.experiments.plan import Plan
+    from yardmaster.model.workload import Workload
 
 
 def rerun(
@@ -24,28 +29,18 @@ def rerun(
 
     Exits with 0 if all files are identical byte for byte, with 1 otherwise.
     """
-    from yardmaster.experiments.execution import run_comparison, run_simulation
     from yardmaster.experiments.run_directory import (
         differences,
         new_run_directory,
         read_inputs,
         recorded_command,
     )
-    from yardmaster.report.html import write_report
 
     plan, workloads = read_inputs(run)
-    announce = None if quiet else remark
     with tempfile.TemporaryDirectory() as scratch:
         again = Path(scratch) / "again"
-        with new_run_directory(again) as folder:
-            if plan.command == "simulate":
-                run_simulation(plan, workloads[0], folder, announce=announce)
-            else:
-                with progress(quiet=quiet) as report:
-                    result = run_comparison(
-                        plan, workloads, folder, progress=report, announce=announce
-                    )
-                write_report(result, folder / "report.html", command=recorded_command(run))
+        with new_run_directory(again) as folder, progress(quiet=quiet) as report:
+            _carry_out(plan, workloads, folder, report, recorded_command(run), quiet=quiet)
         changed = differences(run, again)
     if json:
         say_json({"run": str(run), "identical": not changed, "different": changed})
@@ -55,3 +50,33 @@ def rerun(
         say(f"{run}: reproduced, byte for byte")
     if changed:
         sys.exit(1)
+
+
+def _carry_out(
+    plan: Plan,
+    workloads: list[Workload],
+    folder: Path,
+    report: Progress | None,
+    command: str,
+    *,
+    quiet: bool,
+) -> None:
+    """Do what the plan says, as the command that made it did."""
+    from yardmaster.experiments.execution import run_comparison, run_simulation
+    from yardmaster.experiments.questions import run_eta, run_whatif
+    from yardmaster.report.html import write_report
+    from yardmaster.report.question_pages import write_eta_page, write_whatif_page
+
+    announce = None if quiet else remark
+    match plan.command:
+        case "simulate":
+            run_simulation(plan, workloads[0], folder, announce=announce)
+        case "compare":
+            result = run_comparison(plan, workloads, folder, progress=report, announce=announce)
+            write_report(result, folder / "report.html", command=command)
+        case "whatif":
+            found = run_whatif(plan, workloads, folder, progress=report, announce=announce)
+            write_whatif_page(found, folder, command=command)
+        case "eta":
+            moment, forecast = run_eta(plan, workloads, folder, progress=report)
+            write_eta_page(moment, forecast, folder, command=command)

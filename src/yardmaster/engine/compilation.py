@@ -55,7 +55,7 @@ CORE_MODULES = (
 REAL_CLUSTERS = True
 """Whether the code for real clusters is there at all; see above."""
 
-_kernels: dict[Callable[..., Any], dict[str, bool]] = {}
+_kernels: dict[Callable[..., Any], dict[str, bool | str]] = {}
 """Every function of the core, and what is special about compiling it."""
 
 
@@ -86,6 +86,16 @@ def hot_kernel(function: Function) -> Function:
     compilation slow instead.
     """
     _kernels[function] = {"no_cpython_wrapper": True, "forceinline": True}
+    return function
+
+
+def spliced_kernel(function: Function) -> Function:
+    """Mark a kernel called from one place: it becomes part of its caller before compilation.
+
+    Every separately compiled function is linked and optimised with all it calls, so that long
+    chains of calls near the top of the core are what takes long to compile.
+    """
+    _kernels[function] = {"no_cpython_wrapper": True, "inline": "always"}
     return function
 
 
@@ -196,7 +206,7 @@ def _pointer_to_array() -> Any:
 
 
 def copies(
-    compiler: Callable[[Callable[..., Any], dict[str, bool]], Any],
+    compiler: Callable[[Callable[..., Any], dict[str, bool | str]], Any],
     *,
     is_real: bool,
     replaced: Mapping[str, Any],

@@ -12,8 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yardmaster.engine.replay import Compile
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.comparison import Comparison, ComparisonRow, Estimate, Run
+from yardmaster.experiments.line_up import (
+    default_schedulers,
+    given_cluster,
+    given_workloads,
+    hardest,
+    parse_schedulers,
+    refuse_unfit,
+)
 from yardmaster.metrics.bounds import lower_bound
 from yardmaster.metrics.catalogue import METRIC_NAMES, Metric, metric
 from yardmaster.metrics.statistics import (
@@ -30,30 +39,6 @@ from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, Workload
 from yardmaster.schedulers.language import Scheduler, parse_scheduler
 from yardmaster.schedulers.simulation import Compatibility, Engine, simulate
-
-DEFAULT_SCHEDULERS = (
-    "fifo+easy~estimate",
-    "fifo+strict",
-    "fifo+skip",
-    "fifo+conservative~estimate",
-    "slurm-multifactor+easy~estimate",
-    "sjf+easy~estimate",
-    "smallest-first+skip",
-    "qssf+skip",
-    "random-feasible+skip",
-    "sjf+skip",
-    "sjf+easy",
-    "saf+easy",
-)
-"""What is compared when nothing is named; the first, what most clusters run, is the baseline."""
-
-
-def default_schedulers(workloads: Sequence[Workload]) -> tuple[str, ...]:
-    """Return the default schedulers, reading true durations where jobs carry no estimates."""
-    if all(workload.has_estimates for workload in workloads):
-        return DEFAULT_SCHEDULERS
-    return tuple(dict.fromkeys(name.removesuffix("~estimate") for name in DEFAULT_SCHEDULERS))
-
 
 BLOCKS = 20
 """Into how many blocks of jobs a single workload is cut, to have pairs."""
@@ -80,7 +65,7 @@ class _Results:
 
 def compare(
     workloads: Workload | Sequence[Workload],
-    cluster: Cluster,
+    cluster: Cluster | str,
     schedulers: Sequence[str | Scheduler] | str | None = None,
     *,
     objective: str = "mean_jct_s",
@@ -97,7 +82,7 @@ def compare(
 
     Args:
         workloads: one workload, or several to pair over.
-        cluster: the machines.
+        cluster: the machines, or their name (see `load_cluster`).
         schedulers: names in the scheduler language; by default `default_schedulers`.
         objective: the metric to rank by (see `yardmaster list metrics`).
         baseline: the scheduler differences refer to; by default the first one.
@@ -110,19 +95,21 @@ def compare(
         keep: given every schedule; the comparison itself keeps only those of the first workload.
 
     Raises:
-        YardmasterError: if a name is unknown, or the objective cannot be compared.
+        YardmasterError: if names are unknown, a scheduler cannot run on the cluster, or the
+            objective cannot be compared; all before the first simulation.
     """
-    samples = [workloads] if isinstance(workloads, Workload) else list(workloads)
+    samples, cluster = given_workloads(workloads), given_cluster(cluster)
     if schedulers is None:
-        schedulers = default_schedulers(samples)
-    elif isinstance(schedulers, str):
-        schedulers = [schedulers]
-    chosen = _distinct([parse_scheduler(name) for name in schedulers])
+        schedulers = default_schedulers(samples, cluster)
+    chosen = parse_schedulers([schedulers] if isinstance(schedulers, str) else schedulers)
     base = _baseline(chosen, baseline)
     target = _objective(objective)
-    if not samples:
-        raise YardmasterError("A comparison needs at least one workload.")
     job_runs = sum(map(len, samples)) * len(chosen)
+    compile_core: Compile = "always" if job_runs > COMPILE_ABOVE_JOB_RUNS else "auto"
+    refuse_unfit(
+        chosen, hardest(samples), cluster, seed=seed, compatibility=compatibility,
+        compile_core=compile_core, announce=announce,
+    )  # fmt: skip
     results: list[_Results] = []
     for scheduler in chosen:
         runs: list[Run] = []
@@ -140,7 +127,7 @@ def compare(
                 until_s=until_s,
                 engine=engine,
                 compatibility=compatibility,
-                compile_core="always" if job_runs > COMPILE_ABOVE_JOB_RUNS else "auto",
+                compile_core=compile_core,
                 announce=announce,
             )
             if keep is not None:
@@ -162,14 +149,6 @@ def _summed_up(schedule: Schedule) -> Run:
     return Run(
         schedule.scheduler, schedule.workload.name, summarise(schedule), schedule.fingerprint()
     )
-
-
-def _distinct(schedulers: Sequence[Scheduler]) -> list[Scheduler]:
-    """Drop schedulers named twice; two different ones are needed for a comparison."""
-    distinct = list({str(scheduler): scheduler for scheduler in schedulers}.values())
-    if not distinct:
-        raise YardmasterError("A comparison needs at least one scheduler.")
-    return distinct
 
 
 def _baseline(chosen: Sequence[Scheduler], name: str | None) -> int:
@@ -226,18 +205,23 @@ def _estimate(results: _Results, name: str) -> Estimate:
     return Estimate(_whole(results, name), interval.low, interval.high)
 
 
-def _unfinished(results: _Results) -> int:
-    """Return how many submitted jobs did not finish, over all workloads."""
-    return int(sum(run.summary["unfinished"] for run in results.runs))
+def _most(results: Sequence[_Results], name: str) -> int:
+    """Return the largest count of such jobs that a scheduler has, over all workloads."""
+    return int(max(sum(run.summary[name] for run in each.runs) for each in results))
+
+
+def _leaves_jobs_out(results: _Results) -> bool:
+    """Whether averages over finished jobs cover only a part of what was submitted."""
+    return any(_most([results], name) > 0 for name in ("unfinished", "failed"))
 
 
 def _difference(a: _Results, b: _Results, target: Metric) -> Interval:
     """Return a's objective relative to b's, with the paired interval.
 
-    Where jobs did not finish there is none: averages over those that did may flatter whoever let
-    the long ones wait.
+    Where jobs did not finish, or failed, there is none: averages over those that did may flatter
+    whoever let the long ones wait.
     """
-    if _unfinished(a) or _unfinished(b):
+    if _leaves_jobs_out(a) or _leaves_jobs_out(b):
         whole = _whole(b, target.name)
         return Interval(
             _whole(a, target.name) / whole - 1.0 if whole else math.nan, math.nan, math.nan
@@ -299,12 +283,12 @@ def _notes(samples: Sequence[Workload], ranked: Sequence[_Results]) -> tuple[str
             f"{note} (first of {len(samples)} workloads)" if "seed" in note else note: None
             for note in notes
         }
-    unfinished = max(_unfinished(result) for result in ranked)
-    if unfinished:
-        notes[
-            f"up to {unfinished} jobs were cut off unfinished; averages cover finished jobs only,"
-            " so differences have no intervals and nobody is marked as the winner"
-        ] = None
+    for name, what in (("unfinished", "were cut off unfinished"), ("failed", "failed for good")):
+        if most := _most(ranked, name):
+            notes[
+                f"up to {most:,} jobs {what}; averages cover finished jobs only, so differences"
+                " have no intervals and nobody is marked as the winner"
+            ] = None
     return tuple(notes)
 
 

@@ -5,9 +5,9 @@ who else will come (a week of the past, shifted to now), lets the scheduler go o
 notes when the job starts. The starts of all simulations are the distribution asked for.
 
 Nothing is read that is not known at the moment of asking: a `Snapshot` has no run time of a job
-that has not ended. Simulations go on with the jobs where they are (see `layout`), with two
-simplifications: all GPUs are equally fast (past run times are those of this cluster's own mix),
-and no node fails.
+that has not ended. Simulations go on with the jobs where they are (see `layout`), on the cluster
+as it is, with two simplifications that are said where they matter: no node fails, and no power cap
+holds jobs back.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.layout import FILLER, Layout, layout_of
+from yardmaster.experiments.pace import without_failures
 from yardmaster.experiments.past_arrivals import DAY_S, WEEK_S, PastArrivals
 from yardmaster.experiments.run_time_model import RunTimeModel
 from yardmaster.experiments.snapshot import Snapshot
@@ -143,9 +144,9 @@ class _Future:
     seed: int
     layout: Layout
     running_s: FloatArray
-    """(simulations, running) what each still runs."""
+    """(simulations, running) the work each has left."""
     queued_s: FloatArray
-    """(simulations, waiting) what each will run."""
+    """(simulations, waiting) the work each has left: all of it, unless it was interrupted."""
     past: PastArrivals
     misplaced: int = 0
     """Running jobs that were not put back where they are, over all simulations."""
@@ -153,11 +154,15 @@ class _Future:
     @classmethod
     def of(cls, snapshot: Snapshot, simulations: int, seed: int) -> _Future:
         jobs, running, queued = snapshot.jobs, snapshot.running, snapshot.queued
-        model = RunTimeModel.of(jobs, jobs.duration_s, snapshot.ended)
+        done_s = jobs.duration_s
+        model = RunTimeModel.of(jobs, done_s, snapshot.ended)
         rng = np.random.default_rng([seed, 0])
-        held = jobs.duration_s
-        table = np.tile(running, (simulations, 1))
-        left_s = model.draw(rng, table, held[table]) - held[running]
+        running_s = model.draw_rest(rng, running, simulations)
+        queued_s = model.draw_like_neighbours(rng, queued, simulations)
+        was_interrupted = done_s[queued] > 0
+        if was_interrupted.any():
+            rest_s = model.draw_rest(rng, queued[was_interrupted], simulations)
+            queued_s[:, was_interrupted] = rest_s
         scheduler = parse_scheduler(snapshot.scheduler)
         return cls(
             snapshot=snapshot,
@@ -166,8 +171,8 @@ class _Future:
             model=model,
             seed=seed,
             layout=layout_of(snapshot, scheduler),
-            running_s=left_s,
-            queued_s=model.draw_like_neighbours(rng, queued, simulations),
+            running_s=running_s,
+            queued_s=queued_s,
             past=PastArrivals.of(snapshot),
         )
 
@@ -213,13 +218,21 @@ class _Future:
 
     def _stays(self, number: int) -> FloatArray:
         """Return how long each part of the layout stays from when it is let in."""
-        layout, now_s = self.layout, self.snapshot.now_s
-        place = np.searchsorted(self.snapshot.running, np.maximum(layout.row, 0))
-        if not len(self.snapshot.running):
+        layout, now_s, running = self.layout, self.snapshot.now_s, self.snapshot.running
+        if not len(running):
             return now_s - FILLED_UNTIL_S - layout.at_s
-        left_s = self.running_s[number][np.minimum(place, len(self.snapshot.running) - 1)]
+        place = np.searchsorted(running, np.maximum(layout.row, 0))
+        left_s = self.running_s[number][np.minimum(place, len(running) - 1)] / self._speed()
         left_s = np.where(layout.row == FILLER, -FILLED_UNTIL_S, left_s)
         return np.asarray(now_s - layout.at_s + left_s, dtype=np.float64)
+
+    def _speed(self) -> FloatArray:
+        """Return how fast each part works where it is put, as its duration there is counted.
+
+        A part that is told its GPU type has its duration counted on that type.
+        """
+        layout = self.layout
+        return np.where(layout.types.codes >= 0, self.snapshot.speed[layout.row], 1.0)
 
     def _put_back(self, columns: dict[str, Any]) -> None:
         """Set what the parts of the layout ask for: their own GPUs, nothing that changes."""
@@ -235,21 +248,20 @@ class _Future:
         columns["gpu_memory_gib"][fillers] = np.nan
         for name in ("tenant", "user", "kind"):  # fillers are nobody's: no quota holds them back
             columns[name].codes[fillers] = -1
-        if layout.is_exact:
-            wanted: Labels = columns["gpu_types"]
-            codes = wanted.codes.copy()
-            codes[parts] = layout.types.codes + len(wanted.names)
-            columns["gpu_types"] = Labels(codes, wanted.names + layout.types.names)
+        wanted: Labels = columns["gpu_types"]
+        codes = wanted.codes.copy()
+        told = layout.types.codes >= 0
+        codes[parts][told] = layout.types.codes[told] + len(wanted.names)
+        columns["gpu_types"] = Labels(codes, wanted.names + layout.types.names)
 
     def _estimates(self, estimate_s: FloatArray) -> FloatArray:
-        """Let running jobs be expected to end when they are: at their true start + estimate."""
-        layout = self.layout
-        expected_end = self.snapshot.since_s[layout.row] + estimate_s
-        filled_until = self.snapshot.now_s - FILLED_UNTIL_S
-        ends = np.where(layout.row == FILLER, filled_until, expected_end)
-        if not self.snapshot.jobs.has_estimates:
+        """Let running jobs be expected to end when they are: after what they have left of it."""
+        layout, moment = self.layout, self.snapshot
+        if not moment.jobs.has_estimates:
             return estimate_s
-        return np.maximum(ends - layout.at_s, 1e-3)
+        left_s = (estimate_s - moment.jobs.duration_s[layout.row]) / self._speed()
+        left_s = np.where(layout.row == FILLER, -FILLED_UNTIL_S, left_s)
+        return np.maximum(moment.now_s + left_s - layout.at_s, 1e-3)
 
     def notes(self) -> list[str]:
         """Say what the reader must know."""
@@ -275,10 +287,11 @@ _RIGID = {"max_gpus_per_node": 0, "min_gpus": 0, "max_gpus": 0, "milli_gpu": 100
 
 
 def _calm(cluster: Cluster) -> Cluster:
-    """Return the cluster without failures, power cap and unequal speeds."""
-    site = cluster.site
-    power = replace(site.power, cap_w=math.inf)
-    return cluster.under(replace(site, failures=Failures(), power=power, equal_speeds=True))
+    """Return the cluster without failures and power cap; the same object if it has neither."""
+    calm = without_failures(cluster)
+    if math.isinf(calm.site.power.cap_w):
+        return calm
+    return calm.under(replace(calm.site, power=replace(calm.site.power, cap_w=math.inf)))
 
 
 def _taken(jobs: Workload, rows: IntArray) -> dict[str, Any]:

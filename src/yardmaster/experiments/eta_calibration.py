@@ -1,4 +1,4 @@
-"""Whether predicted starts come true, and a correction learnt from earlier predictions.
+"""A correction of predicted starts, learnt from earlier predictions and what came true.
 
 Simulations know their own uncertainty only: that their run times and arrivals are drawn from the
 past. What they do not know (a deadline week, a user's habit) shows when earlier predictions are
@@ -7,34 +7,43 @@ right for the earlier ones (conformal quantile regression, each point for itself
 spread of each prediction on a logarithmic scale: wide predictions are moved further than narrow
 ones.
 
-Only the past is used: predictions made before a border, and starts that had happened by then.
+Three things keep it honest. Only what was known at the moment of asking is used: an earlier job
+that still waits counts as waiting longer than so far (leaving it out would leave out the long
+waits). One more prediction than there were is reckoned with, the one asked for. And since the
+future is not the past over again, the shares of misses that are aimed at follow what came true:
+each start that fell outside its interval widens the next ones a little, each that fell inside
+narrows them less (adaptive conformal inference; outcomes count when they become known).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from yardmaster.errors import YardmasterError
-from yardmaster.experiments.eta import Forecast, predict
-from yardmaster.experiments.snapshot import Snapshot, snapshot_of, waiting_at
-from yardmaster.model.columns import BoolArray, FloatArray, IntArray
-from yardmaster.model.schedule import Outcome, Schedule
+from yardmaster.experiments.eta import Forecast
+from yardmaster.experiments.eta_trials import LONGEST_WAIT_S, Trials, try_out
+from yardmaster.experiments.run_time_model import Survival
+from yardmaster.model.columns import BoolArray, FloatArray
+from yardmaster.model.schedule import Schedule
 
 COVERAGE = 0.8
 """Share of starts that must lie between the 10 and the 90 % point."""
 POINTS = (0.1, 0.5, 0.9)
+MISSED = (1.0 - COVERAGE) / 2
+"""Share of starts that should fall below, and above, the interval."""
 SOFTENING_S = 60.0
 """Waits are compared as logarithms of wait + this: a second more or less does not matter."""
 LEAST_SPREAD = 0.25
 """Added to the spread of a prediction, so that one that is sure can still be wrong."""
 LEAST_PREDICTIONS = 20
 """Fewer earlier predictions say too little about 10 and 90 % points."""
-LONGEST_WAIT_S = 28 * 86_400.0
-"""Longer waits, and starts beyond the last horizon, count as this."""
+STEP = 0.02
+"""How far one outcome moves the share of misses aimed at."""
+MOST_MISSED = 0.4
+"""Nobody aims at more misses than this on one side, however well predictions went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,136 +55,141 @@ class Correction:
     predictions: int
     """Earlier predictions it was learnt from."""
 
+    def moved(self, points: FloatArray) -> FloatArray:
+        """Return (predictions, 3) soft points, moved and still in order."""
+        moved = points + np.asarray(self.shifts) * _spread(points)[:, None]
+        return np.maximum.accumulate(moved, axis=1)
+
     def applied(self, forecast: Forecast) -> Forecast:
         """Return the forecast with every simulated wait moved as its nearest points are."""
         soft = _soft(forecast.wait_s)
         points = _points(soft)
-        moved = points + np.asarray(self.shifts) * _spread(points)[:, None]
-        moved = np.maximum.accumulate(moved, axis=1)
-        # Between the points in proportion, outside like the outermost point.
-        shift = np.stack([
-            np.interp(values, *_strictly_rising(at, by - at))
-            for values, at, by in zip(soft, points, moved, strict=True)
-        ])  # fmt: skip
-        waits = np.maximum(np.exp(soft + shift) - SOFTENING_S, 0.0)
+        shift = self.moved(points) - points
+        # By rank, since points may coincide; outside of them like the outermost.
+        order = np.argsort(soft, axis=1, kind="stable")
+        rank = (np.arange(soft.shape[1]) + 1) / soft.shape[1]
+        by_rank = np.stack([np.interp(rank, POINTS, row) for row in shift])
+        waits = np.take_along_axis(soft, order, axis=1) + by_rank
+        moved = np.empty_like(soft)
+        np.put_along_axis(moved, order, np.maximum.accumulate(waits, axis=1), axis=1)
+        wait_s = _hard(moved)
+        wait_s[(wait_s >= LONGEST_WAIT_S) & np.isinf(forecast.wait_s)] = np.inf
+        # Who finds room at once does so for sure.
+        wait_s[forecast.wait_s == 0.0] = 0.0
         note = f"corrected by {self.predictions} earlier predictions"
-        return replace(
-            forecast,
-            # Who starts at once does so for sure; who is beyond the last horizon stays there.
-            wait_s=np.where(
-                np.isinf(forecast.wait_s) | (forecast.wait_s == 0.0), forecast.wait_s, waits
-            ),
-            notes=(*forecast.notes, note),
-        )
+        return replace(forecast, wait_s=wait_s, notes=(*forecast.notes, note))
 
 
-def fit_correction(forecasts: FloatArray, actual_s: FloatArray) -> Correction:
+def fit_correction(
+    forecasts: FloatArray,
+    waited_s: FloatArray,
+    has_started: BoolArray,
+    *,
+    below: float = MISSED,
+    above: float = MISSED,
+) -> Correction:
     """Learn from earlier predictions and what came true.
 
     Args:
         forecasts: (predictions, simulations) simulated waits.
-        actual_s: (predictions,) how long the jobs did wait.
+        waited_s: (predictions,) how long the jobs have waited since.
+        has_started: (predictions,) whether they have started; otherwise they wait longer than that.
+        below: share of starts to let fall below the interval.
+        above: share of starts to let fall above the interval.
 
     Raises:
         YardmasterError: if there are too few predictions.
     """
-    count = len(actual_s)
-    if count < LEAST_PREDICTIONS:
+    if len(waited_s) < LEAST_PREDICTIONS:
         raise YardmasterError(
-            f"A correction needs at least {LEAST_PREDICTIONS} earlier predictions, got {count}."
+            f"A correction needs at least {LEAST_PREDICTIONS} earlier predictions,"
+            f" got {len(waited_s)}."
         )
-    points = _points(_soft(forecasts))
-    missed = (_soft(actual_s)[:, None] - points) / _spread(points)[:, None]
-    # One more than there are: the next one is as likely to fall into any gap.
-    low = _order_statistic(missed[:, 0], math.floor(POINTS[0] * (count + 1)))
-    high = _order_statistic(missed[:, 2], math.ceil(POINTS[2] * (count + 1)))
-    return Correction((low, float(np.median(missed[:, 1])), high), count)
+    return _fitted(_points(_soft(forecasts)), _soft(waited_s), has_started, (below, above))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trial:
-    """Predictions for jobs of a schedule, and what came true.
+def _fitted(
+    points: FloatArray, waited: FloatArray, has_started: BoolArray, aim: tuple[float, float]
+) -> Correction:
+    missed = (waited[:, None] - points) / _spread(points)[:, None]
+    # The one asked for is one more, and might lie beyond all others on either side.
+    low = _quantile(np.append(missed[:, 0], -np.inf), np.append(has_started, True), aim[0])
+    middle = _quantile(missed[:, 1], has_started, 0.5)
+    high = _quantile(np.append(missed[:, 2], np.inf), np.append(has_started, False), 1.0 - aim[1])
+    return Correction((low, middle, high), len(waited))
 
-    Attributes:
-        now_s: (trials,) when each was made.
-        gpus: (trials,) GPUs of the job.
-        wait_s: (trials, simulations) predicted waits.
-        naive_s: (trials, 2) 10 and 90 % points of past waits of like jobs.
-        actual_s: (trials,) how long the job did wait; infinite if it never starts.
+
+def _quantile(values: FloatArray, is_known: BoolArray, share: float) -> float:
+    """Return the value that a share does not exceed, where some values are only known to be larger.
+
+    Where that lies outside of all that is known: the least value, or one beyond the largest.
     """
-
-    now_s: FloatArray
-    gpus: FloatArray
-    wait_s: FloatArray
-    naive_s: FloatArray
-    actual_s: FloatArray
-
-    def select(self, chosen: BoolArray) -> Trial:
-        """Return some of the trials."""
-        return Trial(
-            self.now_s[chosen], self.gpus[chosen], self.wait_s[chosen], self.naive_s[chosen],
-            self.actual_s[chosen],
-        )  # fmt: skip
-
-    def known_at(self, border_s: float) -> Trial:
-        """Return the trials before a border, with what was known of their outcome by then."""
-        before = self.select(self.now_s < border_s)
-        return replace(before, actual_s=np.minimum(before.actual_s, border_s - before.now_s))
-
-    def corrected(self, correction: Correction) -> Trial:
-        """Return the same trials with corrected predictions."""
-        count = len(self.now_s)
-        forecast = Forecast(
-            0.0, ("",) * count, self.gpus.astype(np.int64), np.zeros(count), self.wait_s
-        )
-        return replace(self, wait_s=correction.applied(forecast).wait_s)
-
-    @property
-    def interval_s(self) -> FloatArray:
-        """(trials, 2) predicted 10 and 90 % points."""
-        waits = np.minimum(self.wait_s, LONGEST_WAIT_S)
-        return np.quantile(waits, [0.1, 0.9], axis=1, method="inverted_cdf").T
+    finite = values[np.isfinite(values)]
+    known = Survival.of(values, is_known)
+    reached = np.flatnonzero(known.share <= 1.0 - share + 1e-12)
+    if not len(reached):
+        return float(finite.max()) + 1.0
+    return float(max(known.ends[reached[0]], finite.min()))
 
 
-def try_out(
-    schedule: Schedule,
-    begin_s: float,
-    end_s: float,
-    *,
-    trials: int,
-    simulations: int,
-    seed: int = 0,
-    report: Callable[[int, int], None] | None = None,
-) -> Trial:
-    """Predict the start of a random waiting job at random moments of a schedule.
+def in_turn(trials: Trials) -> FloatArray:
+    """Return (trials, 2) the interval of each prediction, corrected by those made before it.
+
+    NaN where too few came before to learn from.
+    """
+    points = _points(_soft(trials.wait_s))
+    interval_s = np.full((len(trials), 2), np.nan)
+    for number, now_s in enumerate(trials.now_s.tolist()):
+        if np.count_nonzero(trials.now_s < now_s) >= LEAST_PREDICTIONS:
+            correction = correction_at(trials, interval_s, now_s)
+            moved = correction.moved(points[number : number + 1])
+            interval_s[number] = _hard(moved[0, [0, 2]])
+    return interval_s
+
+
+def correction_at(trials: Trials, interval_s: FloatArray, now_s: float) -> Correction:
+    """Learn from the predictions before a moment, with what was known at that moment.
 
     Args:
-        schedule: what really happened; each prediction sees it only up to its moment.
-        begin_s: earliest moment.
-        end_s: latest moment.
-        trials: how many moments.
-        simulations: simulations behind each prediction.
-        seed: seed of moments and draws.
-        report: told how many predictions are made.
+        trials: predictions; those made at the moment and after it are not looked at.
+        interval_s: (trials, 2) the corrected intervals of those before, see `in_turn`.
+        now_s: the moment.
 
     Raises:
-        YardmasterError: if hardly anybody waits in that span.
+        YardmasterError: if too few predictions were made before.
     """
-    rng = np.random.default_rng([seed, 2])
-    moments = _moments(schedule, begin_s, end_s, trials, rng)
-    rows: list[tuple[float, float, FloatArray, FloatArray, float]] = []
-    for number, now_s in enumerate(moments):
-        if report is not None:
-            report(number, len(moments))
-        snapshot = snapshot_of(schedule, now_s)
-        row = int(rng.choice(snapshot.queued))
-        forecast = predict(snapshot, np.array([row]), simulations=simulations, seed=seed + number)
-        start_s = schedule.start_s[_row_in(schedule, snapshot, row)]
-        actual_s = float(np.nan_to_num(start_s, nan=np.inf)) - now_s
-        naive = np.asarray(naive_interval(schedule, snapshot, row))
-        rows.append((now_s, float(forecast.gpus[0]), forecast.wait_s[0], naive, actual_s))
-    now, gpus, waits, naives, actual = zip(*rows, strict=True)
-    return Trial(np.array(now), np.array(gpus), np.stack(waits), np.stack(naives), np.array(actual))
+    before = trials.now_s < now_s
+    since_s = now_s - trials.now_s[before]
+    actual_s = trials.actual_s[before]
+    below, above = _aim(actual_s, interval_s[before], since_s)
+    return fit_correction(
+        trials.wait_s[before],
+        np.minimum(actual_s, since_s),
+        actual_s <= since_s,
+        below=below,
+        above=above,
+    )
+
+
+def _aim(actual_s: FloatArray, interval_s: FloatArray, since_s: FloatArray) -> tuple[float, float]:
+    """Return the shares of misses to aim at below and above, from the outcomes known by now.
+
+    Whether a start is too early is known at the latest when the interval begins; whether it is
+    too late, at the latest when the interval ends.
+    """
+    low_s, high_s = interval_s.T
+    known_low = np.minimum(actual_s, low_s) <= since_s  # False where there was no interval
+    known_high = np.minimum(actual_s, high_s) <= since_s
+    return (
+        _adapted(actual_s[known_low] < low_s[known_low]),
+        _adapted(actual_s[known_high] > high_s[known_high]),
+    )
+
+
+def _adapted(has_missed: BoolArray) -> float:
+    """Return the share of misses to aim at after these hits and misses."""
+    share = MISSED + STEP * (MISSED * len(has_missed) - int(np.count_nonzero(has_missed)))
+    return min(max(share, 0.0), MOST_MISSED)
 
 
 def calibrate(
@@ -189,65 +203,26 @@ def calibrate(
 ) -> Correction:
     """Learn a correction from predictions made in the later half of the time before now.
 
-    The first half is left to them as their own past. Nothing after `now_s` is used: starts that
-    have not happened by then count as happening at `now_s`.
+    The first half is left to them as their own past. Nothing after `now_s` is used.
 
     Raises:
         YardmasterError: if hardly anybody waited in that time.
     """
     first_s = float(schedule.workload.submit_s[0])
-    trial = try_out(
+    made = try_out(
         schedule, (first_s + now_s) / 2, now_s, trials=trials, simulations=simulations, seed=seed,
         report=report,
-    ).known_at(now_s)  # fmt: skip
-    return fit_correction(trial.wait_s, trial.actual_s)
-
-
-def naive_interval(schedule: Schedule, snapshot: Snapshot, row: int) -> tuple[float, float]:
-    """Return the 10 and 90 % points of past waits of jobs of the same size.
-
-    Only waits longer than the job has waited already count, less that; those of all sizes where
-    fewer than ten of its own did.
-    """
-    now_s, jobs = snapshot.now_s, snapshot.jobs
-    start_s = schedule.start_s[_rows_of(schedule, now_s)]
-    waits_s = np.where(start_s <= now_s, start_s - jobs.submit_s, np.nan)
-    left_s = waits_s - (now_s - jobs.submit_s[row])
-    alike = left_s[(jobs.gpus == jobs.gpus[row]) & (left_s > 0)]
-    if len(alike) < 10:
-        alike = left_s[left_s > 0]
-    if not len(alike):
-        return 0.0, LONGEST_WAIT_S
-    low, high = np.quantile(alike, [0.1, 0.9])
-    return float(low), float(high)
-
-
-def _moments(
-    schedule: Schedule, begin_s: float, end_s: float, count: int, rng: np.random.Generator
-) -> list[float]:
-    """Return random moments, ascending, at which somebody waits."""
-    drawn = np.round(rng.uniform(begin_s, end_s, 200 * count))
-    met = drawn[waiting_at(schedule, drawn) > 0]
-    # Preempted jobs wait too, but for another start: only first starts are asked for.
-    if len(met) < count:
-        raise YardmasterError(
-            f"Hardly anybody waits from second {begin_s:g} to {end_s:g}: nothing to learn from."
-        )
-    return sorted(met[:count].tolist())
-
-
-def _rows_of(schedule: Schedule, now_s: float) -> IntArray:
-    """Return the rows of the schedule that a snapshot at that moment has, in its order."""
-    there = schedule.workload.submit_s <= now_s
-    return np.flatnonzero(there & (schedule.outcome != Outcome.UNPLACEABLE))
-
-
-def _row_in(schedule: Schedule, snapshot: Snapshot, row: int) -> int:
-    return int(_rows_of(schedule, snapshot.now_s)[row])
+    )  # fmt: skip
+    return correction_at(made, in_turn(made), now_s)
 
 
 def _soft(wait_s: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.minimum(wait_s, LONGEST_WAIT_S) + SOFTENING_S), dtype=np.float64)
+
+
+def _hard(soft: FloatArray) -> FloatArray:
+    waits = np.exp(np.minimum(soft, np.log(LONGEST_WAIT_S + SOFTENING_S))) - SOFTENING_S
+    return np.asarray(np.maximum(waits, 0.0), dtype=np.float64)
 
 
 def _points(soft: FloatArray) -> FloatArray:
@@ -257,14 +232,3 @@ def _points(soft: FloatArray) -> FloatArray:
 
 def _spread(points: FloatArray) -> FloatArray:
     return np.asarray((points[:, 2] - points[:, 0]) / 2 + LEAST_SPREAD, dtype=np.float64)
-
-
-def _order_statistic(values: FloatArray, rank: int) -> float:
-    """Return the value of that rank, counted from 1; the outermost where there is none."""
-    return float(np.sort(values)[min(max(rank, 1), len(values)) - 1])
-
-
-def _strictly_rising(at: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points and shifts without points that coincide; of those the last counts."""
-    keep = np.append(np.diff(at) > 0, True)
-    return at[keep], shift[keep]

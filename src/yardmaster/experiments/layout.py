@@ -7,7 +7,8 @@ several jobs that end together, and what fills up a node ends just before now.
 
 That is exact for placements that fill nodes one after the other and disciplines that never stop a
 job. Elsewhere, and where nobody knows who runs where, running jobs are let in whole, the largest
-first, which leaves the fewest holes: they then run on other nodes than they really do.
+first, which leaves the fewest holes: they then run on other nodes than they really do, though of
+the same GPU type where that is known and one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from yardmaster.experiments.snapshot import Snapshot
 from yardmaster.model.columns import FloatArray, IntArray, Labels
@@ -97,14 +99,29 @@ def _exact(snapshot: Snapshot, *, tight: bool) -> Layout:
 def _by_size(snapshot: Snapshot) -> Layout:
     """Let running jobs in whole, the largest first."""
     row = snapshot.running
-    gpus = snapshot.jobs.gpus[row]
+    gpus, types = snapshot.jobs.gpus[row], np.full(len(row), -1, dtype=np.int32)
+    if len(snapshot.holdings):
+        gpus, types = _held(snapshot)
     order = np.argsort(-gpus, kind="stable")
     row, gpus = row[order], gpus[order]
+    names = tuple(kind.name for kind in snapshot.cluster.gpu_types)
     anywhere = np.full(len(row), -1, dtype=np.int64)
     return Layout(
-        row, gpus, np.ones(len(row)), Labels.missing(len(row)), _times(snapshot, len(row)),
-        anywhere, is_exact=False,
+        row, gpus, gpus / snapshot.jobs.gpus[row], Labels(types[order], names),
+        _times(snapshot, len(row)), anywhere, is_exact=False,
     )  # fmt: skip
+
+
+def _held(snapshot: Snapshot) -> tuple[IntArray, npt.NDArray[np.int32]]:
+    """Return how many GPUs each running job holds, and their type; −1 if of several types."""
+    place = np.searchsorted(snapshot.running, snapshot.holdings[:, 0])
+    kind = snapshot.cluster.node_type[snapshot.holdings[:, 1]]
+    least = np.full(len(snapshot.running), len(snapshot.cluster.gpu_types), dtype=np.int64)
+    most = np.full(len(snapshot.running), -1, dtype=np.int64)
+    np.minimum.at(least, place, kind)
+    np.maximum.at(most, place, kind)
+    gpus = np.bincount(place, snapshot.holdings[:, 2], minlength=len(least)).astype(np.int64)
+    return gpus, np.where(least == most, most, -1).astype(np.int32)
 
 
 def _times(snapshot: Snapshot, count: int) -> FloatArray:

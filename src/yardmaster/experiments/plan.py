@@ -1,4 +1,4 @@
-"""What a run is: the document that `simulate`, `compare` and `rerun` share.
+"""What a run is: the document that every command that simulates shares with `rerun`.
 
 A plan is resolved before anything runs and is saved with the results, so that a run directory says
 everything needed to make it again.
@@ -20,12 +20,46 @@ from yardmaster.model.workload import Workload
 from yardmaster.workloads.sources import is_generated, load_workload
 
 
+class WhatIfQuestion(Document):
+    """What could be different, as it was typed (see `whatif_changes`)."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    quota: tuple[str, ...] = ()
+    scale_load: tuple[float, ...] = ()
+    together: bool = False
+    """All changes at once instead of each alone."""
+    sweep: str | None = None
+    target: str | None = None
+    target_node: str | None = None
+
+
+class EtaQuestion(Document):
+    """Whose start is to be predicted, and how."""
+
+    now_s: float | None = None
+    """Moment of asking on the workload's clock; by default a typical one."""
+    snapshot: str | None = None
+    """A file that says who runs and who waits; the workload is then the past, if it is a file."""
+    job: tuple[str, ...] = ()
+    """Ids of the jobs asked for; by default all that wait."""
+    gpus: int | None = Field(default=None, ge=1)
+    """GPUs of a new job that is asked for instead."""
+    hours: float | None = Field(default=None, gt=0)
+    """What the owner of the new job expects it to take."""
+    simulations: int = Field(default=200, ge=1)
+    calibrate: int = Field(default=60, ge=0)
+    """Earlier predictions to learn a correction from."""
+
+
 class Plan(Document):
-    """A simulation or a comparison, fully stated."""
+    """A simulation, a comparison or a question, fully stated."""
 
     schema_version: Literal[1] = 1
     """Version of this document; raised when its meaning changes."""
-    command: Literal["simulate", "compare"]
+    command: Literal["simulate", "compare", "whatif", "eta"]
     workload: str
     """A preset or the path of a file."""
     cluster: str
@@ -42,6 +76,19 @@ class Plan(Document):
     until_s: float | None = Field(default=None, ge=0)
     engine: Literal["core", "simpy"] = "core"
     compatibility: Literal["none", "rlscheduler"] = "none"
+    whatif: WhatIfQuestion | None = None
+    eta: EtaQuestion | None = None
+
+    @property
+    def source(self) -> str:
+        """Where the run begins: the workload, or the snapshot that a question starts from."""
+        return self.eta.snapshot if self.eta and self.eta.snapshot else self.workload
+
+    @property
+    def workload_files(self) -> int:
+        """How many workloads a run directory of this plan holds."""
+        has_no_past = self.source != self.workload and is_generated(self.workload)
+        return 0 if has_no_past else self.seeds
 
     @property
     def cut_s(self) -> float:

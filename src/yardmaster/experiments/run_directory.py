@@ -3,13 +3,15 @@
 ```
 config.toml        the plan, resolved
 meta.json          versions, machine, command line, when, fingerprints of the schedules
-cluster.toml       the cluster file, if the user gave one
+cluster/           the cluster file, if the user gave one
+snapshot/          the snapshot file, if the user gave one (`eta` only)
 orders/            the files of the user's own orders, if there are any
 workloads/0.parquet …   the jobs, in the canonical schema
 jobs/0.parquet …    one file per simulation, one row per job: start, end, wait, JCT, outcome
 segments.parquet   one row per segment with its GPUs (`simulate` only)
 summary.json       every metric of every simulation
-report.html        tables and figures (`compare` only)
+report.html        tables and figures (not for `simulate`)
+figures/           the figures as files (`whatif` and `eta`)
 ```
 
 A directory is written under a temporary name and renamed when complete, so that an interrupted run
@@ -37,15 +39,18 @@ import numpy as np
 import tomli_w
 
 from yardmaster.errors import YardmasterError
-from yardmaster.experiments.plan import Plan
+from yardmaster.experiments.plan import EtaQuestion, Plan
 from yardmaster.metrics import per_job
 from yardmaster.model.documents import read_toml, validate
-from yardmaster.model.schedule import Outcome, Schedule
+from yardmaster.model.schedule import Cause, Outcome, Schedule
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.language import FILE_COPIES, file_names, order_files
 from yardmaster.workloads.tables import read_table, write_table
 
-REPRODUCED = ("segments.parquet", "*/*.parquet", "summary.json", "config.toml", "report.html")
+REPRODUCED = (
+    "segments.parquet", "*/*.parquet", "summary.json", "config.toml", "report.html",
+    "figures/*.svg",
+)  # fmt: skip
 """Files that a rerun must reproduce byte for byte."""
 
 _LIBRARIES = ("yardmaster", "numpy", "numba", "polars", "simpy", "pydantic")
@@ -82,7 +87,7 @@ def is_run_directory(path: Path) -> bool:
 
 def default_path(plan: Plan) -> Path:
     """Return a fresh place under `runs/`, named after the plan and the time."""
-    source = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(plan.workload).stem)
+    source = "".join(c if c.isalnum() or c in "-_" else "-" for c in Path(plan.source).stem)
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     base = Path("runs") / f"{plan.command}-{source}-{stamp}"
     path, number = base, 1
@@ -93,18 +98,27 @@ def default_path(plan: Plan) -> Path:
 
 
 def write_inputs(folder: Path, plan: Plan, workloads: Iterable[Workload]) -> None:
-    """Save what the run is made from: the plan, the cluster file and the jobs."""
+    """Save what the run is made from: the plan, the user's files and the jobs."""
     saved = plan
     if Path(plan.cluster).is_file():
-        shutil.copyfile(plan.cluster, folder / "cluster.toml")
-        saved = plan.model_copy(update={"cluster": "cluster.toml"})
+        saved = plan.model_copy(update={"cluster": _kept(folder, "cluster", plan.cluster)})
+    if plan.eta is not None and plan.eta.snapshot is not None:
+        saved = _with_snapshot(saved, _kept(folder, "snapshot", plan.eta.snapshot))
     for place, source in order_files(plan.schedulers).items():
         (folder / "orders").mkdir(exist_ok=True)
         shutil.copyfile(source, folder / "orders" / _copy_name(place))
-    document = {key: value for key, value in saved.model_dump().items() if value is not None}
+    document = saved.model_dump(exclude_none=True)
     (folder / "config.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
     for number, workload in enumerate(workloads):
         write_table(workload, folder / "workloads" / f"{number}.parquet")
+
+
+def _kept(folder: Path, kind: str, source: str) -> str:
+    """Copy a user's file under its own name, after which jobs and machines may be called."""
+    copy = Path(kind) / Path(source).name
+    (folder / kind).mkdir()
+    shutil.copyfile(source, folder / copy)
+    return copy.as_posix()
 
 
 def read_inputs(path: Path) -> tuple[Plan, list[Workload]]:
@@ -123,12 +137,21 @@ def read_inputs(path: Path) -> tuple[Plan, list[Workload]]:
         copy = path / "orders" / _copy_name(place)
         if copy.is_file():
             FILE_COPIES[place] = copy
-    if plan.cluster == "cluster.toml":
-        plan = plan.model_copy(update={"cluster": str(path / "cluster.toml")})
+    if plan.cluster.endswith(".toml"):
+        plan = plan.model_copy(update={"cluster": str(path / plan.cluster)})
     workloads = [
-        read_table(path / "workloads" / f"{number}.parquet") for number in range(plan.seeds)
+        read_table(path / "workloads" / f"{number}.parquet")
+        for number in range(plan.workload_files)
     ]
+    if plan.eta is not None and plan.eta.snapshot is not None:
+        plan = _with_snapshot(plan, str(path / plan.eta.snapshot))
     return plan, workloads
+
+
+def _with_snapshot(plan: Plan, snapshot: str) -> Plan:
+    """Return the plan with its snapshot file at another place."""
+    question = (plan.eta or EtaQuestion()).model_copy(update={"snapshot": snapshot})
+    return plan.model_copy(update={"eta": question})
 
 
 def _copy_name(place: str) -> str:
@@ -171,8 +194,10 @@ def write_jobs(folder: Path, number: int, schedule: Schedule) -> None:
 
 
 def write_segments(folder: Path, schedule: Schedule) -> None:
-    """Save every segment with the numbers of the GPUs it held."""
+    """Save every segment: why it ended, what was lost, and the numbers of the GPUs it held."""
     import polars as pl
+
+    causes = [cause.name.lower() for cause in Cause]
 
     begin, end = schedule.segment_gpu_offset[:-1], schedule.segment_gpu_offset[1:]
     gpus = [schedule.gpu_ids[a:b] for a, b in zip(begin, end, strict=True)]
@@ -181,6 +206,8 @@ def write_segments(folder: Path, schedule: Schedule) -> None:
             "id": schedule.workload.id[schedule.segment_job],
             "start_s": schedule.segment_start_s,
             "end_s": schedule.segment_end_s,
+            "cause": np.asarray(causes)[schedule.segment_cause],
+            "wasted_s": schedule.segment_wasted_s,
             "gpus": pl.Series(gpus, dtype=pl.List(pl.Int32)),
         }
     ).write_parquet(folder / "segments.parquet", statistics=False)

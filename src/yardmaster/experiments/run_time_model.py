@@ -138,6 +138,11 @@ class RunTimeModel:
         # Scaling back may round down onto the time already run.
         return np.maximum(drawn * scale, np.nextafter(beyond_s, np.inf))
 
+    def draw_rest(self, rng: np.random.Generator, rows: IntArray, simulations: int) -> FloatArray:
+        """Return (simulations, rows) what jobs that have begun still have to run."""
+        table = np.tile(rows, (simulations, 1))
+        return self.draw(rng, table, self.held_s[table]) - self.held_s[rows]
+
     def draw_like_neighbours(
         self, rng: np.random.Generator, rows: IntArray, simulations: int
     ) -> FloatArray:

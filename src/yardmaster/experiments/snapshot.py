@@ -1,7 +1,8 @@
 """A moment on a cluster: who has run, who runs since when, and who waits.
 
 A snapshot holds what an operator knows at that moment and nothing else. In particular it holds no
-run time of a job that has not ended: the durations of its job table are what jobs have run so far.
+run time of a job that has not ended: the durations of its job table are the work done so far, which
+is the time run so far wherever GPUs are as fast as the ones that durations were measured on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.pace import share_not_saving, speeds
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.columns import COLUMN_NAMES, BoolArray, FloatArray, IntArray, Labels
 from yardmaster.model.schedule import Cause, Outcome, Schedule
@@ -27,9 +29,11 @@ class Snapshot:
 
     Attributes:
         now_s: the moment, on the jobs' clock.
-        jobs: jobs submitted by then; `duration_s` is what each has run so far.
+        jobs: jobs submitted by then; `duration_s` is the work each has done so far, in seconds on
+            the GPUs that durations were measured on.
         ended: (jobs,) whether the job has ended; then its duration is its whole run time.
         since_s: (jobs,) start of the current run, NaN if it does not run.
+        speed: (jobs,) work per second where it runs now; 1 if it does not run.
         holdings: (n, 3) row of a running job, a node, and how many GPUs it holds there; empty
             if nobody knows where jobs run.
         cluster: the machines.
@@ -40,6 +44,7 @@ class Snapshot:
     jobs: Workload
     ended: BoolArray
     since_s: FloatArray
+    speed: FloatArray
     holdings: IntArray
     cluster: Cluster
     scheduler: str
@@ -78,55 +83,89 @@ class Snapshot:
         return row
 
 
+def rows_at(schedule: Schedule, now_s: float) -> IntArray:
+    """Return the rows of the jobs that have been submitted, and can still start or have ended.
+
+    Jobs that can never be placed do not wait for anything; nor do those that were given up after
+    too many failures.
+    """
+    there = (schedule.workload.submit_s <= now_s) & (schedule.outcome != Outcome.UNPLACEABLE)
+    if schedule.count(Outcome.FAILED):
+        last_end_s = np.full(len(schedule.workload), -np.inf)
+        np.maximum.at(last_end_s, schedule.segment_job, schedule.segment_end_s)
+        there &= (schedule.outcome != Outcome.FAILED) | (last_end_s > now_s)
+    return np.flatnonzero(there)
+
+
 def snapshot_of(schedule: Schedule, now_s: float) -> Snapshot:
     """Return what was known at a moment of a schedule.
 
-    Jobs that can never be placed are left out: they do not wait for anything.
-
     Raises:
-        YardmasterError: if nothing was submitted by then, or the schedule ends before.
+        YardmasterError: if nothing was submitted by then.
     """
-    there = (schedule.workload.submit_s <= now_s) & (schedule.outcome != Outcome.UNPLACEABLE)
-    if not there.any():
+    rows = rows_at(schedule, now_s)
+    if not len(rows):
         raise YardmasterError(f"No job was submitted by second {now_s:g}.")
-    rows = np.flatnonzero(there)
-    begin = schedule.segment_start_s
-    # Who was cut off goes on: the cut is the end of the simulation, not of the job.
-    end = np.where(schedule.segment_cause == Cause.CUT, np.inf, schedule.segment_end_s)
     jobs = len(schedule.workload)
-    ran_s = np.maximum(np.minimum(end, now_s) - begin, 0.0)
-    held_s = np.zeros(jobs)
-    np.add.at(held_s, schedule.segment_job, ran_s)
-    current = np.flatnonzero((begin <= now_s) & (end > now_s))
-    since_s = np.full(jobs, np.nan)
-    since_s[schedule.segment_job[current]] = begin[current]
+    ended = schedule.end_s <= now_s
+    begun = np.flatnonzero(schedule.segment_start_s <= now_s)
+    speed = speeds(schedule, begun)
+    is_current = _ends(schedule, begun) > now_s
+    current = begun[is_current]
+    since_s, pace = np.full(jobs, np.nan), np.ones(jobs)
+    since_s[schedule.segment_job[current]] = schedule.segment_start_s[current]
+    pace[schedule.segment_job[current]] = speed[is_current]
+    done_s = np.where(ended, schedule.workload.duration_s, _work(schedule, begun, speed, now_s))
     return Snapshot(
         now_s=now_s,
-        jobs=_so_far(schedule.workload, held_s).select(rows),
-        ended=(schedule.end_s <= now_s)[rows],
+        jobs=_so_far(schedule.workload, done_s).select(rows),
+        ended=ended[rows],
         since_s=since_s[rows],
+        speed=pace[rows],
         holdings=_holdings(schedule, current, rows),
         cluster=schedule.cluster,
         scheduler=schedule.scheduler,
     )
 
 
-def _so_far(workload: Workload, held_s: FloatArray) -> Workload:
-    """Return the jobs with what they have run in place of what they will run."""
-    return replace(workload, duration_s=held_s, status=Labels.missing(len(workload)))
+def _ends(schedule: Schedule, segments: IntArray) -> FloatArray:
+    """Return when segments end; who was cut off goes on: the simulation ended there, not the job."""
+    is_cut = schedule.segment_cause[segments] == Cause.CUT
+    return np.where(is_cut, np.inf, schedule.segment_end_s[segments])
+
+
+def _work(schedule: Schedule, segments: IntArray, speed: FloatArray, now_s: float) -> FloatArray:
+    """Return (jobs,) the work done in these segments by now.
+
+    What a segment wasted shows when it ends; until then all of it counts.
+    """
+    end_s = _ends(schedule, segments)
+    ran_s = np.minimum(end_s, now_s) - schedule.segment_start_s[segments]
+    ran_s = ran_s - np.where(end_s <= now_s, schedule.segment_wasted_s[segments], 0.0)
+    share = share_not_saving(schedule.cluster.site.checkpoints)
+    work_s = np.zeros(len(schedule.workload))
+    np.add.at(work_s, schedule.segment_job[segments], np.maximum(ran_s, 0.0) * speed * share)
+    return work_s
+
+
+def _so_far(workload: Workload, done_s: FloatArray) -> Workload:
+    """Return the jobs with what they have done in place of what they will do."""
+    return replace(workload, duration_s=done_s, status=Labels.missing(len(workload)))
 
 
 def _holdings(schedule: Schedule, segments: IntArray, rows: IntArray) -> IntArray:
-    """Return who holds how many GPUs of which node, in order of start."""
-    node_of = schedule.cluster.gpu_node
-    found = [np.zeros((0, 3), dtype=np.int64)]
+    """Return who holds how many GPUs of which node, in order of start, then of node."""
+    offset, nodes = schedule.segment_gpu_offset, schedule.cluster.nodes
+    size = offset[segments + 1] - offset[segments]
+    first = np.cumsum(size) - size
+    place = np.repeat(offset[segments] - first, size) + np.arange(int(size.sum()))
+    node = schedule.cluster.gpu_node[schedule.gpu_ids[place]]
+    turn = np.repeat(np.arange(len(segments)), size)
+    pairs, gpus = np.unique(turn * nodes + node, return_counts=True)
     row_of = np.full(len(schedule.workload), -1, dtype=np.int64)
     row_of[rows] = np.arange(len(rows))
-    for segment in segments.tolist():
-        nodes, gpus = np.unique(node_of[schedule.gpus_of(segment)], return_counts=True)
-        row = np.full(len(nodes), row_of[schedule.segment_job[segment]])
-        found.append(np.stack([row, nodes, gpus], axis=1))
-    return np.concatenate(found)
+    row = row_of[schedule.segment_job[segments[pairs // nodes]]]
+    return np.stack([row, pairs % nodes, gpus], axis=1).astype(np.int64)
 
 
 def with_newcomer(snapshot: Snapshot, *, gpus: int, estimate_s: float = np.nan) -> Snapshot:
@@ -162,6 +201,7 @@ def with_newcomer(snapshot: Snapshot, *, gpus: int, estimate_s: float = np.nan) 
         jobs=Workload.of(name=jobs.name, notes=jobs.notes, **columns),
         ended=np.append(snapshot.ended, np.bool_(0)),
         since_s=np.append(snapshot.since_s, np.nan),
+        speed=np.append(snapshot.speed, 1.0),
     )
 
 

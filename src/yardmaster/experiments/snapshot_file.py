@@ -2,6 +2,7 @@
 
 A CSV with the columns of a job table. `start_s` (or `elapsed_s`, seconds it has run) says that a
 job runs; where both are empty it waits. A column `duration_s` is not read: nobody knows it yet.
+Where jobs run is not in the file, so they count as running on the GPUs durations were measured on.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def read_snapshot(
     jobs = Workload.of(name=stem(path), duration_s=held_s, **columns)
     jobs, is_past, since_s = _joined(jobs, since_s[order], history, now_s)
     nobody = np.zeros((0, 3), dtype=np.int64)
-    return Snapshot(now_s, jobs, is_past, since_s, nobody, cluster, scheduler)
+    speed = np.ones(len(jobs))
+    return Snapshot(now_s, jobs, is_past, since_s, speed, nobody, cluster, scheduler)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

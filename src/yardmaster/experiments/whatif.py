@@ -17,6 +17,12 @@ from functools import partial
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.compare import COMPILE_ABOVE_JOB_RUNS, Progress
 from yardmaster.experiments.comparison import Run
+from yardmaster.experiments.line_up import (
+    given_cluster,
+    given_workloads,
+    hardest,
+    refuse_unfit,
+)
 from yardmaster.experiments.whatif_changes import Change, Sweep, Target, resizing
 from yardmaster.experiments.whatif_rows import (
     Outcome,
@@ -44,7 +50,7 @@ MOST_TIMES = 8
 
 def whatif(
     workloads: Workload | Sequence[Workload],
-    cluster: Cluster,
+    cluster: Cluster | str,
     scheduler: str | Scheduler,
     changes: Sequence[Change] = (),
     *,
@@ -62,7 +68,7 @@ def whatif(
 
     Args:
         workloads: the jobs; several to pair over.
-        cluster: the machines as they are.
+        cluster: the machines as they are, or their name.
         scheduler: a name in the scheduler language.
         changes: changes, each for itself (see `whatif_changes.combined` for all together).
         sweep: changes of one kind, for a curve.
@@ -76,20 +82,19 @@ def whatif(
         announce: told when the core must be compiled first.
 
     Raises:
-        YardmasterError: if nothing is asked, or a change is impossible.
+        YardmasterError: if nothing is asked, a change is impossible, or the scheduler cannot run
+            on a changed cluster; all before the first simulation.
     """
     if not changes and sweep is None and target is None:
         raise YardmasterError("No change was named: add, remove or replace nodes, or sweep.")
     metric(objective)
-    samples = [workloads] if isinstance(workloads, Workload) else list(workloads)
-    if not samples:
-        raise YardmasterError("A question needs at least one workload.")
+    samples, cluster = given_workloads(workloads), given_cluster(cluster)
+    chosen = parse_scheduler(scheduler)
     asked = [Change(AS_IT_IS, lambda same: same), *changes, *(sweep.changes if sweep else ())]
-    # Impossible changes are refused before anything runs.
     for change in asked:
-        change.reshape(cluster)
+        refuse_unfit([chosen], hardest(samples), change.reshape(cluster), seed=seed)
     run = partial(
-        simulate, scheduler=parse_scheduler(scheduler), seed=seed, until_s=until_s, engine=engine,
+        simulate, scheduler=chosen, seed=seed, until_s=until_s, engine=engine,
         announce=announce,
     )  # fmt: skip
     inquiry = _Inquiry(samples, cluster, run, progress, len(asked) * len(samples))
@@ -107,8 +112,8 @@ def whatif(
     return WhatIf(
         workload=_names(samples),
         cluster=cluster.name,
-        scheduler=str(parse_scheduler(scheduler)),
-        information=parse_scheduler(scheduler).information.value,
+        scheduler=str(chosen),
+        information=chosen.information.value,
         objective=objective,
         units=_units_text(samples, inquiry.outcomes[0]),
         rows=tuple(inquiry.rows),
@@ -240,11 +245,16 @@ def _names(samples: Sequence[Workload]) -> str:
 def _notes(samples: Sequence[Workload], outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """Say what the reader must know of the jobs, and which changes change who is counted."""
     notes = dict.fromkeys([*samples[0].notes, *outcomes[0].notes])
-    odd = [each for each in outcomes if each.left_out() != outcomes[0].left_out()]
+    if any(late for each in outcomes for late, _ in each.left_out()):
+        notes[
+            "some jobs failed or were cut off unfinished; averages cover finished jobs only, and"
+            " differences have no intervals"
+        ] = None
+    odd = [each for each in outcomes if each.unplaceable() != outcomes[0].unplaceable()]
     if odd:
         names = ", ".join(each.change.name for each in odd)
         notes[
-            f"other jobs than today's are unplaceable or unfinished under {names}: there, averages"
-            " are over other jobs, and Δ of means is over the jobs that finish either way"
+            f"other jobs than today's are unplaceable under {names}: there, averages are over other"
+            " jobs, and Δ of means is over the jobs that finish either way"
         ] = None
     return tuple(notes)

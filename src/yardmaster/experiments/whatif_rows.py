@@ -87,7 +87,14 @@ class Outcome:
 
     def left_out(self) -> list[tuple[float, float]]:
         """Return per workload how many jobs did not finish, and how many cannot be placed."""
-        return [(run.summary["unfinished"], run.summary["unplaceable"]) for run in self.runs]
+        return [
+            (run.summary["unfinished"] + run.summary["failed"], run.summary["unplaceable"])
+            for run in self.runs
+        ]
+
+    def unplaceable(self) -> list[float]:
+        """Return per workload how many jobs cannot be placed."""
+        return [run.summary["unplaceable"] for run in self.runs]
 
 
 def paired_units(runs: Sequence[Run], first: Schedule) -> list[dict[str, float]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from yardmaster.experiments.eta import Forecast
+from yardmaster.experiments.snapshot import Snapshot
 from yardmaster.report.drawing import Figure, draw
 from yardmaster.report.series import SHORTEST_S, time_ticks
 from yardmaster.report.tables import Cell, Column, Record, Table
@@ -58,6 +59,14 @@ def eta_table(forecast: Forecast, *, title: str) -> Table:
         notes=tuple(plain(note) for note in forecast.notes),
         facts={"now_s": forecast.now_s, "simulations": forecast.wait_s.shape[1]},
         records=tuple(_records(forecast)),
+    )
+
+
+def moment_title(moment: Snapshot) -> str:
+    """Return what was asked of: jobs, machines, scheduler, and the queue at that moment."""
+    return (
+        f"{moment.jobs.name} on {moment.cluster.name}, {moment.scheduler}, at second"
+        f" {moment.now_s:.0f}: {len(moment.running)} jobs run, {len(moment.queued)} wait"
     )
 
 

@@ -6,7 +6,7 @@ whole comparison. `all_figures` leaves out what a comparison has no data for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ import numpy as np
 
 from yardmaster.experiments.comparison import Comparison
 from yardmaster.metrics.per_job import is_finished, is_unfinished, jct_s
-from yardmaster.metrics.timeline import StepFunction, busy_gpus, queue_length
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, IntArray
 from yardmaster.report.drawing import Figure, draw
@@ -31,14 +30,14 @@ from yardmaster.report.series import (
     series_name,
     time_ticks,
 )
+from yardmaster.report.site_figures import site_figures
 from yardmaster.report.tables import objective_unit
+from yardmaster.report.timelines import CURVE_POINTS, axis_label, drawn_from, over_time, told
 from yardmaster.report.values import (
-    PERCENT,
     decimals,
     duration_unit,
     metric_title,
     number,
-    plain,
     sentence,
 )
 
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
 
 PriorityClass = tuple[str, IntArray]
 """Name and rows of the jobs of like priority."""
-CURVE_POINTS = 240
-"""Points per curve: about two per pixel of the page the figure is made for."""
 MOST_GROUPS = 5
 """Priority levels drawn one by one; more are gathered into this many classes of like size."""
 
@@ -60,8 +57,7 @@ def all_figures(comparison: Comparison) -> tuple[Figure, ...]:
         return ()
     figures = [objective_bars(comparison)]
     if comparison.schedules:
-        figures += [jct_cdf(comparison), queue_over_time(comparison)]
-        figures.append(utilisation_over_time(comparison))
+        figures += [jct_cdf(comparison), *over_time(comparison), *site_figures(comparison)]
         if len(np.unique(comparison.schedules[0].workload.priority)) > 1:
             figures.append(jct_by_priority(comparison))
     return tuple(figures)
@@ -82,7 +78,7 @@ def objective_bars(comparison: Comparison) -> Figure:
         axes = canvas.add_subplot()
         draw_bars(axes, looks(comparison), estimates, texts, size=unit.size)
         axes.set_yticks(range(len(names)), names)
-        axes.set_xlabel(_axis(title, unit.symbol))
+        axes.set_xlabel(axis_label(title, unit.symbol))
 
     whiskers = "" if all(isnan(each.low) for each in estimates) else ", whiskers 95 % intervals"
     told = ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
@@ -90,7 +86,7 @@ def objective_bars(comparison: Comparison) -> Figure:
         "objective",
         title=f"{sentence(title)} of each scheduler",
         caption=f"Bars are means{whiskers} over {comparison.units}.",
-        alt=f"{_axis(title, unit.symbol)}, best first: {told}.",
+        alt=f"{axis_label(title, unit.symbol)}, best first: {told}.",
         height_in=max(0.9 + 0.28 * len(names), 2.2),
         paint=paint,
     )
@@ -115,43 +111,10 @@ def jct_cdf(comparison: Comparison) -> Figure:
         "jct-cdf",
         title="How fast jobs were complete",
         caption="Share of all submitted, placeable jobs complete within a time from submission. "
-        f"Higher and further left is better.{_first_of(comparison)}",
-        alt=f"Cumulative distribution of job completion time. {_told(comparison, medians)}",
+        f"Higher and further left is better.{drawn_from(comparison)}",
+        alt=f"Cumulative distribution of job completion time. {told(comparison, medians)}",
         height_in=3.7,
         paint=paint,
-    )
-
-
-def queue_over_time(comparison: Comparison) -> Figure:
-    """Draw how many jobs waited at each time."""
-    queues = [queue_length(schedule) for schedule in comparison.schedules]
-    return _timeline(
-        comparison,
-        [_resampled(queue) for queue in queues],
-        name="queue",
-        title="Queue length over time",
-        y_label="jobs waiting",
-        facts=[f"at most {queue.maximum():.0f} jobs" for queue in queues],
-    )
-
-
-def utilisation_over_time(comparison: Comparison) -> Figure:
-    """Draw which share of the GPUs was busy at each time."""
-    curves, facts = [], []
-    for schedule in comparison.schedules:
-        busy = busy_gpus(schedule)
-        times, values = _resampled(busy)
-        curves.append((times, values * 100.0 / schedule.cluster.gpus))
-        share = busy.time_average() / schedule.cluster.gpus
-        facts.append(f"{number(share, 0, PERCENT)} % on average")
-    return _timeline(
-        comparison,
-        curves,
-        name="utilisation",
-        title="GPU utilisation over time",
-        y_label="GPUs busy (%)",
-        facts=facts,
-        top=102.0,
     )
 
 
@@ -178,45 +141,10 @@ def jct_by_priority(comparison: Comparison) -> Figure:
         "priority",
         title="Completion time by priority",
         caption="Markers are medians, lines reach to the 95th percentile of finished jobs; "
-        f"larger priorities are more urgent.{_first_of(comparison)}",
+        f"larger priorities are more urgent.{drawn_from(comparison)}",
         alt=f"Median and 95th percentile of job completion time for priority {names}, "
         "one mark per scheduler.",
         height_in=1.5 + len(classes) * (0.2 + 0.13 * len(shown)),
-        paint=paint,
-    )
-
-
-def _timeline(
-    comparison: Comparison,
-    curves: Sequence[Curve],
-    *,
-    name: str,
-    title: str,
-    y_label: str,
-    facts: Sequence[str],
-    top: float | None = None,
-) -> Figure:
-    """Draw one value per scheduler over the time since the first submission."""
-    begin = comparison.schedules[0].horizon_s[0]
-    longest = max(schedule.horizon_s[1] - begin for schedule in comparison.schedules)
-    unit = duration_unit([longest])
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.add_subplot()
-        scaled = [((times - begin) / unit.size, values) for times, values in curves]
-        draw_curves(axes, comparison, scaled)
-        axes.set_ylim(0, top)
-        axes.locator_params(axis="y", integer=True)
-        axes.set_xlabel(_axis("time since the first submission", unit.symbol))
-        axes.set_ylabel(y_label)
-        add_legend(canvas, comparison)
-
-    return draw(
-        name,
-        title=title,
-        caption=f"Time averages over {CURVE_POINTS} equal spans of the run.{_first_of(comparison)}",
-        alt=f"{title}. {_told(comparison, facts)}",
-        height_in=3.7,
         paint=paint,
     )
 
@@ -232,11 +160,6 @@ def _cdf(schedule: Schedule) -> Curve:
         return np.array([SHORTEST_S]), np.zeros(1)
     ranks = np.unique(np.linspace(0, len(times) - 1, CURVE_POINTS).round().astype(np.int64))
     return times[ranks], (ranks + 1) * 100.0 / jobs
-
-
-def _resampled(steps: StepFunction) -> Curve:
-    edges, averages = steps.resample(CURVE_POINTS)
-    return (edges[:-1] + edges[1:]) / 2.0, averages
 
 
 def _draw_classes(
@@ -273,13 +196,6 @@ def _range_text(values: FloatArray) -> str:
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def _told(comparison: Comparison, facts: Sequence[str]) -> str:
-    pairs: Iterator[tuple[str, str]] = zip(
-        (plain(row.scheduler) for row in comparison.rows), facts, strict=True
-    )
-    return "; ".join(f"{name}: {fact}" for name, fact in pairs) + "."
-
-
 def _median_text(schedule: Schedule) -> str:
     times = jct_s(schedule)[is_finished(schedule)]
     if not len(times):
@@ -287,13 +203,3 @@ def _median_text(schedule: Schedule) -> str:
     median = float(np.median(times))
     unit = duration_unit([median])
     return f"median {number(median, decimals([median], unit), unit)} {unit.symbol}"
-
-
-def _first_of(comparison: Comparison) -> str:
-    """Say that curves show one workload of several, where they do."""
-    name = plain(comparison.schedules[0].workload.name)
-    return f" Drawn from {name}." if name != plain(comparison.workload) else ""
-
-
-def _axis(title: str, unit: str) -> str:
-    return f"{title} ({unit})" if unit else title

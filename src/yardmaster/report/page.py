@@ -1,66 +1,134 @@
-"""A page about one question: tables, figures and facts in one HTML file that needs nothing else."""
+"""What every page is made of: one HTML file that needs nothing else.
+
+Styles and pictures are inline and there are no scripts; the page's own security policy forbids it
+to load anything. The same content gives the same bytes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable
+from contextlib import suppress
 from html import escape
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
-from yardmaster.report.drawing import Figure
-from yardmaster.report.html import POLICY, _facts, _figures, _results, _section, _version
-from yardmaster.report.tables import Table
-from yardmaster.report.values import plain
+from yardmaster.errors import YardmasterError
+from yardmaster.report.drawing import NAMESPACE, Figure
+from yardmaster.report.tables import Cell, Column, Table
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""What the page may load: nothing but its own styles."""
 
 
-def write_page(
-    path: Path,
-    *,
-    eyebrow: str,
-    lead: str,
-    table: Table,
-    figures: Sequence[Figure],
-    definitions: Iterable[tuple[str, str]],
-    command: str,
-) -> None:
-    """Write the page.
+def page(*, title: str, eyebrow: str, lead: str, sections: Iterable[str]) -> str:
+    """Return a whole page as text.
 
     Args:
-        path: the file to write.
+        title: what the page is about.
         eyebrow: what kind of page it is, in a few words.
         lead: the answer in a sentence or two.
-        table: the numbers; its title is the page's.
-        figures: the pictures.
-        definitions: what the numbers mean.
-        command: the command line that made it.
+        sections: the parts, as `section` returns them.
     """
     style = resources.files("yardmaster.report").joinpath("report.css").read_text("utf-8")
-    notes = "".join(f"<li>{escape(note)}</li>\n" for note in table.notes)
-    shown = f'<pre class="card scroll" tabindex="0"><code>{escape(plain(command))}</code></pre>\n'
-    sections = [
-        _section("Results", _results(table)),
-        _section("Figures", _figures(figures)) if figures else "",
-        _section("What to know", f'<ul class="notes">\n{notes}</ul>\n') if notes else "",
-        _section("What the numbers mean", _facts(definitions)),
-        _section("How to reproduce this", shown + _facts([("Yardmaster", _version())])),
-    ]
-    title = escape(table.title)
-    page = (
+    return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title} · Yardmaster</title>\n<style>\n{style}</style>\n</head>\n"
-        f'<body>\n<main>\n<header>\n<p class="eyebrow">{escape(eyebrow)}</p>\n<h1>{title}</h1>\n'
-        f'<p class="lead">{escape(lead)}</p>\n</header>\n'
+        f"<title>{escape(title)} · Yardmaster</title>\n<style>\n{style}</style>\n</head>\n"
+        f'<body>\n<main>\n<header>\n<p class="eyebrow">{escape(eyebrow)}</p>\n'
+        f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n</header>\n'
         + "".join(sections)
-        + f"<footer>Made with Yardmaster {escape(_version())}.</footer>\n"
+        + f"<footer>Made with Yardmaster {escape(own_version())}.</footer>\n"
         "</main>\n</body>\n</html>\n"
     )
-    path.write_text(page, encoding="utf-8")
 
 
-def write_figures(folder: Path, figures: Iterable[Figure]) -> None:
-    """Write every figure as an SVG file of its own."""
-    folder.mkdir(exist_ok=True)
-    for figure in figures:
-        (folder / f"{figure.name}.svg").write_text(figure.svg, encoding="utf-8")
+def write_page(target: Path, text: str) -> None:
+    """Write a page; the file appears complete or not at all, and an older one is replaced.
+
+    Raises:
+        YardmasterError: if the file cannot be written.
+    """
+    if target.is_dir():
+        raise YardmasterError(f"Cannot write the report {target}: it is a folder, not a file.")
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(target)
+    except OSError as error:
+        raise YardmasterError(f"Cannot write the report {target}: {error.strerror}.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def section(title: str, body: str) -> str:
+    """Return a part of a page under its heading."""
+    return f"<section>\n<h2>{escape(title)}</h2>\n{body}</section>\n"
+
+
+def results(table: Table) -> str:
+    """Return a table with its legend."""
+    head = "".join(_head_cell(column) for column in table.columns)
+    body = "".join(
+        f"<tr>{''.join(map(_body_cell, table.columns, row))}</tr>\n" for row in table.rows
+    )
+    legend = "".join(f"<li>{escape(line)}</li>\n" for line in table.legend)
+    return (
+        '<div class="card scroll" tabindex="0" role="region" aria-label="Results table">\n'
+        f'<table class="results">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n'
+        f'</table>\n</div>\n<ul class="legend">\n{legend}</ul>\n'
+    )
+
+
+def _column_class(column: Column) -> str:
+    if not column.title:
+        return "mark"
+    return "left name" if column.align == "left" else ""
+
+
+def _head_cell(column: Column) -> str:
+    unit = f' <span class="unit">{escape(column.unit)}</span>' if column.unit else ""
+    if not column.title:
+        return '<td class="mark"></td>'
+    return f'<th scope="col" class="{_column_class(column)}">{escape(column.title)}{unit}</th>'
+
+
+def _body_cell(column: Column, cell: Cell) -> str:
+    mean, bracket, ends = cell.text.partition(" [")
+    is_name = column.align == "left" and column.title
+    text = escape(cell.text if is_name else mean)
+    if bracket and not is_name:
+        text += f' <span class="interval">[{escape(ends)}</span>'
+    style = f"{_column_class(column)} {cell.tone}".strip()
+    if is_name:
+        return f'<th scope="row" class="{style}"><span>{text}</span></th>'
+    return f'<td class="{style}">{text}</td>' if style else f"<td>{text}</td>"
+
+
+def figure_cards(figures: Iterable[Figure]) -> str:
+    """Return figures side by side, each with its title and caption."""
+    # A page knows SVG without its namespace, and a page without one address cannot load anything.
+    cards = "".join(
+        f'<figure class="card">\n<h3>{escape(figure.title)}</h3>\n'
+        f"{figure.svg.replace(NAMESPACE, '', 1)}"
+        f"<figcaption>{escape(figure.caption)}</figcaption>\n</figure>\n"
+        for figure in figures
+    )
+    return f'<div class="figures">\n{cards}</div>\n'
+
+
+def fact_list(facts: Iterable[tuple[str, str]]) -> str:
+    """Return names and what they stand for, one below the other."""
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>\n" for name, text in facts)
+    return f'<dl class="card">\n{items}</dl>\n'
+
+
+def own_version() -> str:
+    """Return the version of this package."""
+    try:
+        return metadata.version("yardmaster")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"

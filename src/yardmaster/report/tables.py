@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite, isinf, isnan
 from typing import Literal, NamedTuple
 
 from yardmaster.experiments.comparison import Comparison, ComparisonRow, Estimate
@@ -42,7 +42,15 @@ _METRIC_COLUMNS = (
     ("max_queue", 10),
 )
 """Metrics shown beside the objective, and how soon each is left out of a narrow table."""
-_SHOWN_IF_ANY = ("unfinished", "failed", "unplaceable", "not_submitted")
+_SHOWN_IF_ANY = (
+    ("unfinished", 0), ("failed", 0), ("unplaceable", 0), ("not_submitted", 0), ("preemptions", 2),
+    ("migrations", 2), ("resizes", 2), ("restarts", 12), ("wasted_gpu_h", 11),
+)  # fmt: skip
+"""Metrics that are news as soon as one scheduler has any."""
+_SHOWN_IF_KNOWN = (("quota_violation_h", 2), ("min_tenant_share", 11), ("carbon_kg", 12))
+"""Metrics that only clusters with quotas, or with figures for CO₂, have."""
+_SHOWN_BELOW_ONE = (("goodput", 2), ("availability", 12))
+"""Shares that are news where they are not the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +154,18 @@ def summary_table(schedule: Schedule, summary: Mapping[str, float]) -> Table:
 Part = tuple[Column, list[Cell]]
 
 
+def telling_metrics(means: Callable[[str], Sequence[float]]) -> list[tuple[str, int]]:
+    """Return the metrics beyond the usual ones that say something here, with their importance.
+
+    Args:
+        means: returns the mean of a metric in every row; NaN where it has none.
+    """
+    any_there = [item for item in _SHOWN_IF_ANY if any(mean > 0 for mean in means(item[0]))]
+    known = [item for item in _SHOWN_IF_KNOWN if any(map(isfinite, means(item[0])))]
+    partial = [item for item in _SHOWN_BELOW_ONE if any(mean < 1 for mean in means(item[0]))]
+    return [*any_there, *known, *partial]
+
+
 def objective_unit(comparison: Comparison) -> Unit:
     """Return the unit the comparison's objective is written in."""
     return metric_unit(comparison.objective, _durations_of(comparison))
@@ -203,12 +223,9 @@ def _gap_columns(comparison: Comparison) -> list[Part]:
 
 def _metric_columns(comparison: Comparison) -> list[Part]:
     duration = _durations_of(comparison)
-    counts = [
-        (name, 0)
-        for name in _SHOWN_IF_ANY
-        if any(_metric_of(row, name).mean > 0 for row in comparison.rows)
-    ]
-    wanted = [item for item in (*_METRIC_COLUMNS, *counts) if item[0] != comparison.objective]
+    telling = telling_metrics(lambda name: [_metric_of(row, name).mean for row in comparison.rows])
+    shown = (*_METRIC_COLUMNS, *telling, *_power_columns(comparison))
+    wanted = [item for item in shown if item[0] != comparison.objective]
     parts = []
     for name, importance in wanted:
         values = [_metric_of(row, name).mean for row in comparison.rows]
@@ -217,6 +234,17 @@ def _metric_columns(comparison: Comparison) -> list[Part]:
             column = Column(metric_title(name), unit.symbol, importance=importance)
             parts.append(_number_column(column, values, unit))
     return parts
+
+
+def _power_columns(comparison: Comparison) -> list[tuple[str, int]]:
+    """Return the metrics of electricity where the site has rules for it."""
+    if not comparison.schedules:
+        return []
+    power = comparison.schedules[0].cluster.site.power
+    columns = [("energy_cost", 2)] if power.price_per_kwh else []
+    if not isinf(power.sleep_after_s):
+        columns.append(("energy_kwh", 2))
+    return columns if isinf(power.cap_w) else [*columns, ("peak_power_w", 2)]
 
 
 def _number_column(column: Column, values: Sequence[float], unit: Unit) -> Part:

@@ -34,13 +34,22 @@ SECONDS = Unit("s")
 _DURATIONS = ((120.0, SECONDS), (7_200.0, Unit("min", 60.0)), (259_200.0, Unit("h", 3_600.0)))
 _DAYS = Unit("d", 86_400.0)
 _TITLES = {
+    "carbon_kg": "CO₂",
     "energy_kwh": "energy",
+    "flops_utilisation": "FLOPS utilisation",
     "fragmentation_gpus": "fragmented GPUs",
+    "free_partial_gpus": "free GPUs on used nodes",
     "jain_slowdown": "Jain index of slowdown",
     "mean_age_unfinished_s": "mean age of unfinished jobs",
+    "mean_queued_s": "mean time queued",
+    "min_tenant_share": "least tenant share",
+    "peak_power_w": "peak power",
+    "quota_violation_h": "quota violated",
     "wasted_gpu_h": "wasted work",
+    "worst_tenant_slowdown": "worst tenant's slowdown",
 }
-_WITHOUT_SYMBOL = ("count", "currency", "0 or 1", "0…1")
+_UNITS = {"fraction": PERCENT, "W": Unit("kW", 1000.0)}
+_WITHOUT_SYMBOL = ("count", "currency", "0 or 1", "0…1", "GPUs")
 
 
 def metric_title(name: str) -> str:
@@ -54,8 +63,8 @@ def metric_unit(name: str, duration: Unit = SECONDS) -> Unit:
     base = metric(name).unit
     if base == "s":
         return duration
-    if base == "fraction":
-        return PERCENT
+    if base in _UNITS:
+        return _UNITS[base]
     return PLAIN if base in _WITHOUT_SYMBOL else Unit(base)
 
 

@@ -8,7 +8,7 @@ from math import isfinite, isnan
 from yardmaster.experiments.comparison import Estimate
 from yardmaster.experiments.whatif_rows import WhatIf, WhatIfRow
 from yardmaster.metrics.catalogue import METRICS, metric
-from yardmaster.report.tables import Cell, Column, Record, Table, Tone
+from yardmaster.report.tables import Cell, Column, Record, Table, Tone, telling_metrics
 from yardmaster.report.values import (
     PERCENT,
     Unit,
@@ -27,14 +27,15 @@ COLUMNS = (
     ("energy_cost", 5),
 )  # fmt: skip
 """Metrics shown, and how soon each is left out of a narrow table."""
-_COUNTS = ("unplaceable", "unfinished")
 
 
 def whatif_table(found: WhatIf) -> Table:
     """Return one row per change, the cluster as it is first."""
     shown = [(name, rank) for name, rank in COLUMNS if name != found.objective]
-    counts = [
-        (name, 0) for name in _COUNTS if any(row.metrics[name].mean > 0 for row in found.rows)
+    telling = [
+        item
+        for item in telling_metrics(lambda name: [row.metrics[name].mean for row in found.rows])
+        if item[0] != found.objective
     ]
     parts = [
         _names(found),
@@ -42,7 +43,7 @@ def whatif_table(found: WhatIf) -> Table:
         _metric(found, found.objective, 0),
         _differences(found, found.objective, 0),
     ]
-    for name, rank in (*shown, *counts):
+    for name, rank in (*shown, *telling):
         parts.append(_metric(found, name, rank))
         if name in {"mean_wait_s", "mean_jct_s"}:
             parts.append(_differences(found, name, rank + 5))
@@ -89,8 +90,12 @@ def headline(found: WhatIf) -> str:
 
 def definitions(found: WhatIf) -> list[tuple[str, str]]:
     """Return what the numbers of the table mean."""
-    names = {found.objective, *(name for name, _ in COLUMNS)}
-    told = [(metric_title(each.name), each.definition) for each in METRICS if each.name in names]
+    titles = {column.title for column in whatif_table(found).columns}
+    told = [
+        (metric_title(each.name), each.definition)
+        for each in METRICS
+        if metric_title(each.name) in titles
+    ]
     return [
         *told,
         ("Δ", "Difference to the cluster as it is, on the same jobs, in percent of the latter."),

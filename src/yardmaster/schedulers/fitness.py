@@ -6,6 +6,7 @@ import math
 
 from yardmaster.engine.conditions import Conditions
 from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.requests import UNLIMITED
 from yardmaster.engine.state import Discipline, OrderKind
 from yardmaster.schedulers.language import Scheduler
 
@@ -20,6 +21,8 @@ _KEEPS_KEYS = frozenset(
         OrderKind.USAGE,
     }
 )
+_GROWS_BY_RUNNING = frozenset({OrderKind.ATTAINED, OrderKind.SHARE, OrderKind.USAGE})
+"""Keys by which who runs falls behind who waits, so that the two stop each other in turn."""
 _SOLVABLE = frozenset({OrderKind.FIXED, OrderKind.HISTORY, OrderKind.AGEING, OrderKind.REMAINING})
 
 
@@ -66,9 +69,9 @@ def _features(conditions: Conditions, *, hosts: bool = True, outages: bool = Tru
         found.append("shared GPUs")
     if hosts and (conditions.cpu_milli.any() or conditions.host_mib.any()):
         found.append("cores and host memory to share out")
-    if (conditions.guaranteed_gpus > 0).any():
+    if (conditions.guaranteed_gpus > 0).any() or (conditions.limit_gpus < UNLIMITED).any():
         found.append("quotas")
-    if conditions.cap_watts < 1 << 50:
+    if conditions.cap_watts < UNLIMITED:
         found.append("a power cap")
     if outages and conditions.outages:
         found.append("node failures")
@@ -78,9 +81,10 @@ def _features(conditions: Conditions, *, hosts: bool = True, outages: bool = Tru
 def _standstill(scheduler: Scheduler, keys: OrderKeys, conditions: Conditions) -> str:
     """Object to jobs that would be stopped again before they get anywhere."""
     takes_turns = scheduler.discipline is Discipline.TIMESLICE or (
-        scheduler.discipline is Discipline.PREEMPTIVE and keys.kind == OrderKind.ATTAINED
+        scheduler.discipline is Discipline.PREEMPTIVE and keys.kind in _GROWS_BY_RUNNING
     )
-    if not takes_turns:
+    # Without a quantum nobody is stopped but when jobs come and go, which ends by itself.
+    if not takes_turns or conditions.quantum_s == 0:
         return ""
     lost_s = conditions.save_s + conditions.restore_s
     if not conditions.saves_on_preemption:

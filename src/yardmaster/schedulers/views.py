@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -14,6 +15,9 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, IntArray, Labels, Workload
 
 Number = TypeVar("Number", np.float64, np.int64)
+
+HOUR_S = 3600.0
+_ROUNDING = 1e-9
 
 
 class Information(StrEnum):
@@ -77,30 +81,38 @@ class JobsView:
         return np.asarray(per_gpu * self.gpus, dtype=np.float64)
 
     def cheapest_start_s(self, longest_wait_s: float) -> FloatArray:
-        """Return the second at which each job would run at least cost, by full hours.
+        """Return the second at which each job would run at least cost, the first of several.
 
         Nobody waits longer than `longest_wait_s`, nor beyond the last start that meets the
         deadline. Without a price curve, that is the submission.
         """
-        best_s = self.submit_s.copy()
         prices = np.array(self.price_per_kwh)
+        best_s = self.submit_s.copy()
         if len(prices) < 2:
             return best_s
-        latest_s = self.submit_s + longest_wait_s
         in_time_s = np.where(np.isnan(self.deadline_s), np.inf, self.deadline_s - self.run_s)
-        latest_s = np.minimum(latest_s, np.maximum(in_time_s, self.submit_s))
-        best_cost = _price_until(prices, best_s + self.run_s) - _price_until(prices, best_s)
-        first_hour_s = np.ceil(self.submit_s / 3600.0) * 3600.0
-        for hour in range(int(longest_wait_s // 3600) + 1):
-            start_s = first_hour_s + 3600.0 * hour
-            cost = _price_until(prices, start_s + self.run_s) - _price_until(prices, start_s)
-            # A start is worth waiting for only if it is cheaper by more than rounding.
-            is_better = (start_s <= latest_s) & (cost < best_cost * (1.0 - 1e-9))
-            best_s, best_cost = (
-                np.where(is_better, start_s, best_s),
-                np.where(is_better, cost, best_cost),
-            )
+        latest_s = np.maximum(np.minimum(best_s + longest_wait_s, in_time_s), best_s)
+        best_cost = _price_between(prices, best_s, best_s + self.run_s)
+        for start_s in self._turning_points(latest_s, longest_wait_s):
+            cost = _price_between(prices, start_s, start_s + self.run_s)
+            # Costs that differ by rounding are equal, and then the earlier start is better.
+            is_cheaper = cost < best_cost * (1.0 - _ROUNDING)
+            is_as_cheap = cost <= best_cost * (1.0 + _ROUNDING)
+            is_better = (start_s <= latest_s) & (is_cheaper | (is_as_cheap & (start_s < best_s)))
+            best_s = np.where(is_better, start_s, best_s)
+            best_cost = np.where(is_better, cost, best_cost)
         return best_s
+
+    def _turning_points(self, latest_s: FloatArray, longest_wait_s: float) -> Iterator[FloatArray]:
+        """Yield starts among which a cheapest is: the last, and what starts or ends on the hour.
+
+        Prices are constant within an hour, so between two such starts the cost is a straight line.
+        """
+        yield latest_s
+        for offset_s in (np.zeros(len(self)), self.run_s):
+            first_s = np.ceil((self.submit_s + offset_s) / HOUR_S) * HOUR_S - offset_s
+            for hour in range(int(longest_wait_s // HOUR_S) + 1):
+                yield np.maximum(first_s + HOUR_S * hour, self.submit_s)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("duration_s", "estimate_s", "status"):
@@ -153,10 +165,14 @@ def view_for(
     )
 
 
+def _price_between(prices: FloatArray, begin_s: FloatArray, end_s: FloatArray) -> FloatArray:
+    """Return the price of a steady kilowatt from one second to another, the day repeating."""
+    return _price_until(prices, end_s) - _price_until(prices, begin_s)
+
+
 def _price_until(prices: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the price of a steady kilowatt from second 0 to each second, the day repeating."""
     by_hour = np.concatenate(([0.0], np.cumsum(prices)))
-    days, rest_h = np.divmod(second / 3600.0, len(prices))
+    days, rest_h = np.divmod(second / HOUR_S, len(prices))
     hour = np.minimum(rest_h.astype(np.int64), len(prices) - 1)
     return np.asarray(days * by_hour[-1] + by_hour[hour] + (rest_h - hour) * prices[hour])
 

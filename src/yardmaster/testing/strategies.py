@@ -7,23 +7,37 @@ node, GPU types that may be absent, equal keys. Use them to test an order or a m
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import strategies as st
 
+from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.reference import simulate_reference
 from yardmaster.engine.replay import Compile, replay
-from yardmaster.engine.options import Options
+from yardmaster.engine.requests import Shapes, shapes_of
 from yardmaster.engine.state import Discipline, OrderKind, Placement
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, IntArray, Workload
 
 GPU_TYPES = ("V100", "A100", "T4")
+SEEDS = st.sampled_from([0, 1, 7, 2**40 + 3, -5])
 
-_TICKS = (1.0, 0.25, 0.1)
+PLAIN_DISCIPLINES = (
+    Discipline.STRICT,
+    Discipline.SKIP,
+    Discipline.COMMIT,
+    Discipline.EASY,
+    Discipline.CONSERVATIVE,
+)
+PLAIN_PLACEMENTS = (Placement.FIRST, Placement.PACK, Placement.SPREAD, Placement.RANDOM)
+PLAIN_ORDERS = (OrderKind.FIXED, OrderKind.AGEING, OrderKind.SHUFFLED, OrderKind.HISTORY)
+"""What needs no conditions: it neither stops jobs nor asks how they get on."""
+
+TICKS_S = (1.0, 0.25, 0.1)
 """Units of time; tenths cannot be written exactly in binary, so sums of them are rounded."""
 
 
@@ -48,6 +62,12 @@ class Situation:
     keys: OrderKeys
     options: Options
     until_s: float
+
+    @property
+    def shapes(self) -> Shapes:
+        """The distinct requests, as both engines find them."""
+        by_tenant = self.keys.kind in {OrderKind.SHARE, OrderKind.USAGE}
+        return shapes_of(self.workload, self.cluster, by_tenant=by_tenant)
 
     def replayed(self, compile_core: Compile) -> Schedule:
         """Simulate on the core."""
@@ -74,7 +94,7 @@ class Situation:
 
 
 def compiled_fingerprints(situations: list[Situation]) -> list[str]:
-    """Simulate on the compiled core; call it in a process of its own, for there is no way back."""
+    """Simulate on the compiled core; in a process of its own, the compiler stays out of yours."""
     return [situation.replayed("always").fingerprint() for situation in situations]
 
 
@@ -90,7 +110,7 @@ def clusters() -> st.SearchStrategy[Cluster]:
 @st.composite
 def workloads(draw: st.DrawFn, max_jobs: int = 20) -> Workload:
     """Draw jobs on few distinct moments, with estimates that are too short, exact or too long."""
-    tick_s = draw(st.sampled_from(_TICKS))
+    tick_s = draw(st.sampled_from(TICKS_S))
     job = st.tuples(
         st.integers(0, 12),  # submit
         st.one_of(st.integers(0, 12), st.just(0)),  # duration
@@ -118,7 +138,7 @@ def long_workloads(draw: st.DrawFn, max_jobs: int = 120) -> Workload:
     """Draw longer queues of few kinds of jobs; what happens in them is up to a seed."""
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     jobs = draw(st.integers(50, max_jobs))
-    tick_s = draw(st.sampled_from(_TICKS))
+    tick_s = draw(st.sampled_from(TICKS_S))
     duration = dice.integers(0, draw(st.sampled_from((2, 10, 60))), jobs)
     return Workload.of(
         submit_s=tick_s * dice.integers(0, draw(st.sampled_from((1, 40, 400))), jobs),
@@ -131,15 +151,19 @@ def long_workloads(draw: st.DrawFn, max_jobs: int = 120) -> Workload:
 
 
 @st.composite
-def orders(draw: st.DrawFn, workload: Workload) -> OrderKeys:
-    """Draw an order of any kind for these jobs, with many equal keys."""
+def orders(
+    draw: st.DrawFn,
+    workload: Workload,
+    kinds: Sequence[OrderKind | None] = (*PLAIN_ORDERS, None),
+) -> OrderKeys:
+    """Draw an order of one of these kinds (None: a Python order), with many equal keys."""
     jobs = len(workload)
 
     def column(*values: float) -> FloatArray:
         pattern = st.lists(st.sampled_from(values), min_size=1, max_size=min(jobs, 20))
         return np.resize(np.array(draw(pattern)), jobs)
 
-    kind = draw(st.sampled_from([*OrderKind, None]))
+    kind = draw(st.sampled_from(kinds))
     if kind == OrderKind.FIXED:
         return OrderKeys.fixed(column(0.0, 1.0, 2.0, -1.0, 0.5))
     if kind == OrderKind.AGEING:
@@ -150,10 +174,12 @@ def orders(draw: st.DrawFn, workload: Workload) -> OrderKeys:
             offset=column(0.0, 1.0, 3.0),
             clip_s=clip_s,
         )
-    if kind == OrderKind.SHUFFLED:
-        return OrderKeys.shuffled(jobs)
     if kind == OrderKind.HISTORY:
         return OrderKeys.history(column(0, 1, 2).astype(np.int64))
+    if kind == OrderKind.ATTAINED:
+        return OrderKeys.attained(jobs, weighted=draw(st.booleans()))
+    if kind is not None:  # the engine works the keys out itself
+        return OrderKeys(kind, np.zeros(jobs))
     step, modulus = draw(st.integers(1, 7)), draw(st.integers(1, 7))
     return OrderKeys.called(jobs, TurningKeys(step, modulus))
 
@@ -162,10 +188,10 @@ def orders(draw: st.DrawFn, workload: Workload) -> OrderKeys:
 def options(draw: st.DrawFn, workload: Workload) -> Options:
     """Draw a discipline, a placement and what the scheduler believes of run times."""
     return Options(
-        discipline=draw(st.sampled_from(Discipline)),
-        placement=draw(st.sampled_from(Placement)),
+        discipline=draw(st.sampled_from(PLAIN_DISCIPLINES)),
+        placement=draw(st.sampled_from(PLAIN_PLACEMENTS)),
         expected_s=draw(st.sampled_from([None, workload.estimate_s])),
-        seed=draw(st.sampled_from([0, 1, 7, 2**40 + 3, -5])),
+        seed=draw(SEEDS),
         one_arrival=draw(st.booleans()),
     )
 

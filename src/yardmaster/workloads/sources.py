@@ -33,7 +33,7 @@ READERS: dict[str, Callable[[Path], Workload]] = {
 
 def is_generated(source: str | Path) -> bool:
     """Tell whether `source` names a preset, of which every seed gives another workload."""
-    return isinstance(source, str) and source in PRESETS
+    return isinstance(source, str) and source.partition(":")[0] in PRESETS
 
 
 def load_workload(
@@ -47,7 +47,8 @@ def load_workload(
     """Return the workload that `source` names.
 
     Args:
-        source: a preset of `PRESETS`, or the path of a file (a `Path` is always a file).
+        source: a preset of `PRESETS`, perhaps with demands (`venus-like:kinds=measured`; see
+            `workloads.demands.Demands`), or the path of a file (a `Path` is always a file).
         jobs: how many jobs to generate (default 2,000), or how many of the file to keep, the
             earliest first (default all).
         seed: seed of a generated workload; a file does not depend on it.
@@ -59,7 +60,7 @@ def load_workload(
         UnknownNameError: if `source` is neither a preset nor looks like a file.
         YardmasterError: if the file or an argument makes no sense.
     """
-    if isinstance(source, str) and (source in PRESETS or not _looks_like_file(source)):
+    if isinstance(source, str) and (is_generated(source) or not _looks_like_file(source)):
         return generate(
             source,
             jobs=DEFAULT_JOBS if jobs is None else jobs,

@@ -1,9 +1,10 @@
 """Generated workloads: presets calibrated to published traces, and simple processes.
 
 A preset draws the jobs' sizes and run times, then the submit times over exactly the span that
-offers the wanted load, then what people put on their jobs (`Habits`). All numbers come from one
-seeded generator with an independent child stream for each of these, so equal arguments give equal
-workloads, and changing a habit does not move the arrivals. All times are whole seconds.
+offers the wanted load, then what people put on their jobs (`Habits`) and what jobs ask for besides
+whole GPUs (`Demands`). All numbers come from one seeded generator with an independent child stream
+for each of these, so equal arguments give equal workloads, and changing a habit does not move the
+arrivals. All times are whole seconds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from yardmaster.names import Registry
 from yardmaster.workloads.arguments import LARGEST_JOBS, finite_number, whole_number
 from yardmaster.workloads.arrivals import poisson_arrivals, seasonal_arrivals, span_for_load
 from yardmaster.workloads.calibration import calibration
+from yardmaster.workloads.demands import Demands
 from yardmaster.workloads.habits import Habits
 
 CONSENSUS_SIZES: Mapping[int, float] = MappingProxyType({1: 0.50, 2: 0.20, 4: 0.15, 8: 0.15})
@@ -68,6 +70,7 @@ def generate(
     load: float,
     max_gpus: int | None = None,
     habits: Habits | None = None,
+    demands: Demands | None = None,
 ) -> Workload:
     """Generate `jobs` jobs of a preset that offer `load` to a cluster of `gpus` GPUs.
 
@@ -75,26 +78,31 @@ def generate(
     (by default the cluster's GPUs) are drawn again.
 
     Args:
-        preset: a name of `PRESETS`.
+        preset: a name of `PRESETS`, with demands behind a colon if there are any:
+            `venus-like:kinds=measured,elastic=0.3` (see `Demands`).
         jobs: number of jobs, at least 1 (a single job has no span and thus no load).
         seed: seed of every random number, at least 0.
         gpus: GPUs of the cluster the load refers to.
         load: work that arrives per second divided by what the cluster can do per second.
         max_gpus: largest job, in GPUs.
         habits: users, estimates, priorities and deadlines; None for the documented defaults.
+        demands: what jobs ask for besides whole GPUs, in place of those written in `preset`.
 
     Raises:
-        UnknownNameError: if there is no such preset.
+        UnknownNameError: if there is no such preset or demand.
         InvalidWorkloadError: naming the argument that makes no sense.
     """
+    name, _, text = preset.partition(":")
+    chosen = PRESETS[name]
     return _realised(
-        PRESETS[preset],
+        chosen,
         jobs=jobs,
         seed=seed,
         gpus=gpus,
         load=load,
         max_gpus=max_gpus,
         habits=habits,
+        demands=demands or (Demands.parsed(text) if text else None),
     )
 
 
@@ -149,6 +157,7 @@ def _realised(
     load: float,
     max_gpus: int | None,
     habits: Habits | None,
+    demands: Demands | None = None,
 ) -> Workload:
     """Draw a workload of a preset, each part from its own stream of random numbers."""
     jobs = whole_number("jobs", jobs, smallest=1, largest=LARGEST_JOBS)
@@ -156,10 +165,12 @@ def _realised(
     gpus = whole_number("gpus", gpus, smallest=1)
     load = finite_number("load", load, above=0)
     largest = gpus if max_gpus is None else whole_number("max_gpus", max_gpus, smallest=1)
-    habits = habits or Habits()
-    streams = np.random.Generator(np.random.PCG64(seed)).spawn(6)
+    habits, demands = habits or Habits(), demands or Demands()
+    streams = np.random.Generator(np.random.PCG64(seed)).spawn(7)
     shapes = preset.shapes(streams[0], jobs, largest)
-    span_s = span_for_load(float(np.sum(shapes.duration_s * shapes.gpus)), gpus, load)
+    asked = demands.columns(streams[6], shapes.gpus)
+    work_gpu_s = shapes.duration_s * shapes.gpus * (asked.get("milli_gpu", 1000) / 1000)
+    span_s = span_for_load(float(np.sum(work_gpu_s)), gpus, load)
     submit_s = preset.arrivals(streams[1], jobs, span_s)
     tenant, user = habits.owners(streams[2], shapes.gpus, shapes.length)
     estimate_s = habits.estimates(streams[3], shapes.duration_s)
@@ -174,8 +185,11 @@ def _realised(
         estimate_s=estimate_s,
         priority=habits.priorities(streams[4], jobs),
         deadline_s=habits.deadlines(streams[5], submit_s, estimate_s),
+        **asked,
     )
-    return workload.renamed(workload.name, *shapes.notes, *_load_note(workload, gpus, load))
+    return workload.renamed(
+        workload.name, *shapes.notes, *demands.notes(), *_load_note(workload, gpus, load)
+    )
 
 
 def _load_note(workload: Workload, gpus: int, load: float) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ then and there. Promises are made anew, in order, when one of these is true:
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, kernel, spliced_kernel
 from yardmaster.engine.core.gangs import plan_on_available
 from yardmaster.engine.core.heap import begin_walk, walk_on
 from yardmaster.engine.core.nodes import add_held, copy_table
@@ -66,7 +66,7 @@ OVERDUE_S = 1.0
 """How long a job that has outlived its expected end is planned to run on, seconds."""
 
 
-@kernel
+@spliced_kernel
 def conservative_pass(ints: Ints, reals: Reals) -> int:
     """Promise every waiting job a start and start those whose moment has come."""
     if ints[QUEUED] == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
 from yardmaster.engine.core.progress import work_left
@@ -52,7 +52,7 @@ from yardmaster.engine.state import (
 from yardmaster.model.schedule import Cause
 
 
-@kernel
+@spliced_kernel
 def elastic_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, with fewer GPUs if need be, then let running ones grow."""
     for shape in range(ints[SHAPES]):
@@ -73,7 +73,7 @@ def is_elastic(ints: Ints, shape: int) -> bool:
     return ints[ints[SHAPE_LEAST] + shape] < ints[ints[SHAPE_MOST] + shape]
 
 
-@kernel
+@spliced_kernel
 def _starts(ints: Ints, reals: Reals, job: int) -> bool:
     """Start a job if it fits, an elastic one with the most GPUs up to its own number that do."""
     shape = ints[ints[JOB_SHAPE] + job]
@@ -98,7 +98,7 @@ def _starts(ints: Ints, reals: Reals, job: int) -> bool:
     return True
 
 
-@kernel
+@spliced_kernel
 def _starts_by_shrinking(ints: Ints, reals: Reals, job: int) -> bool:
     """Start a job on the node where the fewest GPUs must be given back by others."""
     shape = ints[ints[JOB_SHAPE] + job]
@@ -196,12 +196,12 @@ def _needed_on(ints: Ints, reals: Reals, shape: int, node: int) -> int:
 @kernel
 def _resize(ints: Ints, reals: Reals, job: int, node: int, size: int) -> None:
     """Let a running job go on with another number of GPUs of its node."""
-    requeue(ints, reals, job, Cause.RESIZED.value, True)
+    requeue(ints, reals, job, Cause.RESIZED.value)
     plan_on_node(ints, node, size)
     start(ints, reals, job)
 
 
-@kernel
+@spliced_kernel
 def _grow(ints: Ints, reals: Reals) -> None:
     """Let elastic jobs grow into free GPUs of their nodes, in order of row, where it pays."""
     count = 0

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, bare, entry_point, hot_kernel, kernel
+from yardmaster.engine.compilation import (
+    REAL_CLUSTERS,
+    bare,
+    entry_point,
+    hot_kernel,
+    kernel,
+    spliced_kernel,
+)
 from yardmaster.engine.core.outages import handle_outages
 from yardmaster.engine.core.passes import schedule
 from yardmaster.engine.core.queue import enqueue
@@ -76,7 +83,7 @@ def _next_real_instant(ints: Ints, reals: Reals) -> float:
     return min(moment, reals[NEXT_REVIEW])
 
 
-@kernel
+@spliced_kernel
 def _advance_really(ints: Ints, reals: Reals, now: float) -> None:
     book_usage(ints, reals)
     while ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] <= now:
@@ -115,7 +122,7 @@ def _lacks_room(ints: Ints) -> bool:
     )
 
 
-@kernel
+@spliced_kernel
 def advance(ints: Ints, reals: Reals, now: float) -> None:
     """Go to the next instant and handle its completions and arrivals."""
     reals[NOW] = now
@@ -167,7 +174,7 @@ def replay(ints: Ints, reals: Reals, until: float) -> int:
     return run(bare(ints), bare(reals), until)
 
 
-@kernel
+@spliced_kernel
 def run(ints: Ints, reals: Reals, until: float) -> int:
     """Run until nothing is left, `until` would be passed, or the caller is needed.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.elastic import is_elastic
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
@@ -52,7 +52,7 @@ from yardmaster.engine.state import (
 from yardmaster.model.schedule import Cause
 
 
-@kernel
+@spliced_kernel
 def defrag_pass(ints: Ints, reals: Reals) -> None:
     """Start jobs in order, passing over those that do not fit even after moving others."""
     for shape in range(ints[SHAPES]):
@@ -69,7 +69,7 @@ def defrag_pass(ints: Ints, reals: Reals) -> None:
             reals[ints[SHAPE_LIMIT] + shape] = -1.0
 
 
-@kernel
+@spliced_kernel
 def _starts_by_moving(ints: Ints, reals: Reals, job: int) -> bool:
     shape = ints[ints[JOB_SHAPE] + job]
     if (
@@ -200,6 +200,6 @@ def _move_chosen(ints: Ints, reals: Reals) -> None:
     count = ints[ints[CHOSEN] + ints[RUNNING]]
     for place in range(count):
         job = ints[ints[CHOSEN] + place]
-        requeue(ints, reals, job, Cause.MIGRATED.value, True)
+        requeue(ints, reals, job, Cause.MIGRATED.value)
         plan_on_node(ints, ints[ints[DESTINATION] + place], ints[ints[SIZE] + job])
         start(ints, reals, job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.nodes import enlist, unlist
 from yardmaster.engine.core.running import requeue, stop
 from yardmaster.engine.state import (
@@ -33,7 +33,7 @@ from yardmaster.engine.state import (
 from yardmaster.model.schedule import Cause
 
 
-@kernel
+@spliced_kernel
 def handle_outages(ints: Ints, reals: Reals) -> None:
     """Carry out the repairs and failures of this instant."""
     while ints[OUTAGE] < ints[OUTAGES]:
@@ -48,7 +48,7 @@ def handle_outages(ints: Ints, reals: Reals) -> None:
             _repair(ints, node)
 
 
-@kernel
+@spliced_kernel
 def _fail(ints: Ints, reals: Reals, node: int) -> None:
     """Kill what runs on the node, in order of row, and take the node away."""
     count = _jobs_on(ints, node)
@@ -56,9 +56,9 @@ def _fail(ints: Ints, reals: Reals, node: int) -> None:
         job = ints[ints[VICTIM] + place]
         ints[ints[FAILURES] + job] += 1
         if ints[ints[FAILURES] + job] > ints[RETRIES]:
-            stop(ints, reals, job, Cause.NODE_FAILED.value, False)
+            stop(ints, reals, job, Cause.NODE_FAILED.value)
         else:
-            requeue(ints, reals, job, Cause.NODE_FAILED.value, False)
+            requeue(ints, reals, job, Cause.NODE_FAILED.value)
     unlist(ints, node)
     ints[FREE_GPUS] -= ints[ints[NODE_FREE] + node]
     ints[ints[NODE_FREE] + node] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel, spliced_kernel
 from yardmaster.engine.core.conservative import conservative_pass
 from yardmaster.engine.core.elastic import elastic_pass
 from yardmaster.engine.core.migration import defrag_pass
@@ -42,7 +42,7 @@ from yardmaster.engine.state import (
 )
 
 
-@kernel
+@spliced_kernel
 def schedule(ints: Ints, reals: Reals) -> int:
     """Start every job that the discipline starts now; return why the core stopped."""
     ints[PASSES] += 1
@@ -70,7 +70,7 @@ def schedule(ints: Ints, reals: Reals) -> int:
     return Status.PASS_DUE
 
 
-@kernel
+@spliced_kernel
 def _schedule_really(ints: Ints, reals: Reals, discipline: int) -> None:
     """Call the disciplines that stop, move or resize running jobs."""
     if discipline == Discipline.ELASTIC:
@@ -93,7 +93,7 @@ def _admit_all(ints: Ints, reals: Reals) -> None:
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
 
 
-@kernel
+@spliced_kernel
 def _start_in_order(ints: Ints, reals: Reals) -> int:
     """Start jobs in order until one does not fit; return that one, or NOTHING."""
     if ints[DISCIPLINE] == Discipline.EASY:
@@ -105,7 +105,7 @@ def _start_in_order(ints: Ints, reals: Reals) -> int:
     return job
 
 
-@kernel
+@spliced_kernel
 def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
     """Start jobs in order, passing over those that do not fit.
 
@@ -125,7 +125,7 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
         start(ints, reals, job)
 
 
-@kernel
+@spliced_kernel
 def _start_committed(ints: Ints, reals: Reals) -> None:
     """Start the chosen job when it fits, then choose again; a choice is never taken back."""
     while True:
@@ -147,7 +147,7 @@ def _is_held_back(ints: Ints, job: int) -> bool:
     return ints[IS_REAL] == 1 and class_of(ints, ints[ints[JOB_SHAPE] + job]) == HELD_BACK
 
 
-@kernel
+@spliced_kernel
 def _backfill(ints: Ints, reals: Reals, blocked: int) -> None:
     """Start jobs behind the blocked one that cannot delay its reservation."""
     shadow = reserve(ints, reals, blocked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel, spliced_kernel
 from yardmaster.engine.core.gangs import plan_by_count, plan_gang
 from yardmaster.engine.core.room import is_fraction, watts_fit
 from yardmaster.engine.core.sharing import plan_part
@@ -27,7 +27,7 @@ def plan_placement(ints: Ints, reals: Reals, job: int) -> bool:
     return plan_by_count(ints, reals, job)
 
 
-@kernel
+@spliced_kernel
 def _plan_really(ints: Ints, reals: Reals, job: int) -> bool:
     shape = ints[ints[JOB_SHAPE] + job]
     ints[PLAN_SHARED] = NOTHING

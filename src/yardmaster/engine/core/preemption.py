@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.heap import push, remove
 from yardmaster.engine.core.outages import is_on
 from yardmaster.engine.core.placement import plan_placement
@@ -77,7 +77,7 @@ from yardmaster.engine.state import (
 from yardmaster.model.schedule import Cause
 
 
-@kernel
+@spliced_kernel
 def preemptive_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, at the expense of running ones that stand behind them."""
     for shape in range(ints[SHAPES]):
@@ -137,7 +137,7 @@ def may_be_stopped(ints: Ints, reals: Reals, job: int) -> bool:
     return began < reals[NOW] and reals[NOW] - began >= reals[QUANTUM_S]
 
 
-@kernel
+@spliced_kernel
 def _make_room(ints: Ints, reals: Reals, job: int, worst: float) -> bool:
     """Stop the cheapest running jobs that make room for this one; False if none would."""
     shape = ints[ints[JOB_SHAPE] + job]
@@ -156,8 +156,7 @@ def _make_room(ints: Ints, reals: Reals, job: int, worst: float) -> bool:
         chosen = _choose_anywhere(ints, shape, count)
     _sort_chosen(ints, chosen)
     for place in range(chosen):
-        saves = ints[SAVES_ON_PREEMPTION] == 1
-        requeue(ints, reals, ints[ints[CHOSEN] + place], Cause.PREEMPTED.value, saves)
+        requeue(ints, reals, ints[ints[CHOSEN] + place], Cause.PREEMPTED.value)
     return chosen > 0
 
 

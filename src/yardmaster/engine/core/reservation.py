@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, kernel, spliced_kernel
 from yardmaster.engine.core.gangs import plan_on_available, plan_one_node
 from yardmaster.engine.core.heap import begin_walk, walk_on
 from yardmaster.engine.core.nodes import add_held, copy_table
@@ -155,7 +155,7 @@ def _free_until_it_really_fits(ints: Ints, reals: Reals, shape: int) -> float:
     return shadow
 
 
-@kernel
+@spliced_kernel
 def limit_backfill(ints: Ints, reals: Reals, shadow: float) -> bool:
     """Set `shape_limit` to what may start without delaying the reservation; False if nothing may.
 

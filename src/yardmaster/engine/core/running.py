@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel, spliced_kernel
 from yardmaster.engine.core.heap import push, remove
 from yardmaster.engine.core.nodes import hold, release
 from yardmaster.engine.core.progress import (
@@ -57,6 +57,7 @@ from yardmaster.engine.state import (
     RUNNING,
     SAVE_S,
     SAVED,
+    SAVES_ON_PREEMPTION,
     SEGMENT_CAUSE,
     SEGMENT_END,
     SEGMENT_JOB,
@@ -122,7 +123,7 @@ def _set_going(ints: Ints, reals: Reals, job: int) -> None:
     ints[RUNNING] += 1
 
 
-@kernel
+@spliced_kernel
 def _start_really(ints: Ints, reals: Reals, job: int) -> None:
     shape = ints[ints[JOB_SHAPE] + job]
     shares = is_fraction(ints, shape)
@@ -215,7 +216,7 @@ def _take_out(ints: Ints, reals: Reals, job: int) -> None:
     ints[RUNNING] = size - 1
 
 
-@kernel
+@spliced_kernel
 def _finish_really(ints: Ints, reals: Reals, job: int, segment: int) -> None:
     ints[ints[SEGMENT_CAUSE] + segment] = Cause.FINISHED.value
     reals[ints[SEGMENT_WASTED] + segment] = reals[ints[OVERHEAD] + job]
@@ -236,8 +237,11 @@ def _give_back(ints: Ints, reals: Reals, job: int) -> None:
 
 
 @kernel
-def stop(ints: Ints, reals: Reals, job: int, cause: int, saves: bool) -> None:
-    """Stop a running job before its end; it keeps what it `saves` now, or what it saved before."""
+def stop(ints: Ints, reals: Reals, job: int, cause: int) -> None:
+    """Stop a running job before its end; it keeps what it saves now, or what it saved before.
+
+    A failing node leaves no time to save, and neither does preemption on some sites.
+    """
     leave_heaps(ints, reals, job)
     settle(ints, reals, job)
     now = reals[NOW]
@@ -245,7 +249,10 @@ def stop(ints: Ints, reals: Reals, job: int, cause: int, saves: bool) -> None:
     began = reals[ints[SEGMENT_START] + segment]
     wasted = min(reals[ints[OVERHEAD] + job], now - began)
     overhead = reals[RESTORE_S]
-    if saves:
+    is_killed = cause == Cause.NODE_FAILED or (
+        cause == Cause.PREEMPTED and ints[SAVES_ON_PREEMPTION] == 0
+    )
+    if not is_killed:
         reals[ints[SAVED] + job] = reals[ints[LEFT] + job]
         overhead = reals[SAVE_S] + reals[RESTORE_S]
     else:
@@ -270,7 +277,7 @@ def lost_s(ints: Ints, reals: Reals, job: int) -> float:
 
 
 @kernel
-def requeue(ints: Ints, reals: Reals, job: int, cause: int, saves: bool) -> None:
+def requeue(ints: Ints, reals: Reals, job: int, cause: int) -> None:
     """Stop a running job before its end and let it wait again."""
-    stop(ints, reals, job, cause, saves)
+    stop(ints, reals, job, cause)
     enqueue(ints, reals, job)

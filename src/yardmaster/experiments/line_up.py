@@ -1,0 +1,169 @@
+"""Who is compared: schedulers by name, the defaults for a cluster, and who cannot run there.
+
+Everything here is settled before the first simulation: a misspelt name, or a scheduler that the
+cluster does not allow, must not come to light after an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from yardmaster.engine.conditions import Conditions, conditions_of
+from yardmaster.engine.replay import Compile
+from yardmaster.engine.requests import shapes_of
+from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.model.catalogue import load_cluster
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Checkpoints, Site
+from yardmaster.model.workload import Workload
+from yardmaster.schedulers.language import Scheduler, parse_scheduler
+from yardmaster.schedulers.orders import Order
+from yardmaster.schedulers.simulation import Compatibility, simulate
+
+DEFAULT_SCHEDULERS = (
+    "fifo+easy~estimate",
+    "fifo+strict",
+    "fifo+skip",
+    "fifo+conservative~estimate",
+    "slurm-multifactor+easy~estimate",
+    "sjf+easy~estimate",
+    "smallest-first+skip",
+    "qssf+skip",
+    "random-feasible+skip",
+    "sjf+skip",
+    "sjf+easy",
+    "saf+easy",
+)
+"""What is compared when nothing is named; the first, what most clusters run, is the baseline."""
+
+FOR_UNEQUAL_GPUS = ("fifo+easy@fastest~estimate", "sjf+easy@fastest")
+FOR_PRICE_CURVES = ("off-peak+easy@power",)
+FOR_ELASTIC_JOBS = ("fifo+elastic",)
+FOR_STOPPING = ("las-2d+preemptive", "srpt+preemptive")
+
+
+def given_workloads(workloads: Workload | Sequence[Workload]) -> list[Workload]:
+    """Return the workloads that a caller gave as one or several.
+
+    Raises:
+        YardmasterError: if there are none, or names stand where jobs should.
+    """
+    several = [workloads] if isinstance(workloads, Workload | str) else list(workloads)
+    if not several:
+        raise YardmasterError("A comparison needs at least one workload.")
+    for each in several:
+        if not isinstance(each, Workload):
+            raise YardmasterError(
+                f"{each!r} is not a workload; load the jobs first: load_workload({each!r})."
+            )
+    return several
+
+
+def hardest(workloads: Sequence[Workload]) -> Workload:
+    """Return the workload that most schedulers could object to: one without estimates, if any."""
+    return next((each for each in workloads if not each.has_estimates), workloads[0])
+
+
+def given_cluster(cluster: Cluster | str) -> Cluster:
+    """Return the cluster that a caller gave as such or by name."""
+    return cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
+
+
+def parse_schedulers(names: Sequence[str | Scheduler | Order]) -> list[Scheduler]:
+    """Read all names; those that mean the same scheduler count once.
+
+    Raises:
+        YardmasterError: with every name that cannot be read, if there are any, or if none is given.
+    """
+    found: dict[str, Scheduler] = {}
+    mistakes: list[YardmasterError] = []
+    for name in names:
+        try:
+            scheduler = parse_scheduler(name)
+            found.setdefault(str(scheduler), scheduler)
+        except YardmasterError as error:
+            mistakes.append(error)
+    _raise_all(mistakes, "schedulers cannot be read")
+    if not found:
+        raise YardmasterError("A comparison needs at least one scheduler.")
+    return list(found.values())
+
+
+def refuse_unfit(
+    schedulers: Sequence[Scheduler],
+    workload: Workload,
+    cluster: Cluster,
+    *,
+    seed: int = 0,
+    compatibility: Compatibility = "none",
+    compile_core: Compile = "auto",
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Make sure that every scheduler can run on this cluster.
+
+    Raises:
+        YardmasterError: naming every scheduler that cannot, with the reason.
+    """
+    mistakes: list[YardmasterError] = []
+    for scheduler in schedulers:
+        try:
+            # A simulation that is cut at once is refused exactly when a whole one would be.
+            simulate(
+                workload, cluster, scheduler, seed=seed, until_s=0.0,
+                compatibility=compatibility, compile_core=compile_core, announce=announce,
+            )  # fmt: skip
+        except YardmasterError as error:
+            mistakes.append(error)
+    _raise_all(mistakes, "schedulers cannot run here")
+
+
+def _raise_all(mistakes: Sequence[YardmasterError], what: str) -> None:
+    """Raise the only mistake as it is, several as one error with a line each."""
+    if len(mistakes) == 1:
+        raise mistakes[0]
+    if mistakes:
+        lines = "\n".join(f"  - {mistake}" for mistake in mistakes)
+        are_names = all(isinstance(mistake, UnknownNameError) for mistake in mistakes)
+        kind = UnknownNameError if are_names else YardmasterError
+        raise kind(f"{len(mistakes)} {what}:\n{lines}")
+
+
+def default_schedulers(workloads: Sequence[Workload], cluster: Cluster) -> tuple[str, ...]:
+    """Return what is compared when nothing is named: the usual dozen, fitted to the cluster.
+
+    Who cannot run there is left out; what the cluster has beyond equal GPUs brings schedulers that
+    make use of it. Where jobs carry no estimates, true durations are read instead.
+    """
+    first = workloads[0]
+    conditions = conditions_of(first, cluster, shapes_of(first, cluster))
+    names = [*DEFAULT_SCHEDULERS, *_additions(first, cluster.site, conditions)]
+    if not all(workload.has_estimates for workload in workloads):
+        names = [name.removesuffix("~estimate") for name in names]
+    distinct = tuple(dict.fromkeys(names))
+    if conditions is None and len(distinct) <= len(DEFAULT_SCHEDULERS):
+        return distinct  # nothing here that anybody could object to
+    return tuple(name for name in distinct if _can_run(name, first, cluster))
+
+
+def _additions(workload: Workload, site: Site, conditions: Conditions | None) -> list[str]:
+    """Return schedulers for what goes beyond equal GPUs and rigid jobs."""
+    names: list[str] = []
+    if conditions is not None and (np.ptp(conditions.speed, axis=1) > 0).any():
+        names += FOR_UNEQUAL_GPUS
+    if len(set(site.power.price_per_kwh)) > 1:
+        names += FOR_PRICE_CURVES
+    if (workload.min_gpus > 0).any() or (workload.max_gpus > 0).any():
+        names += FOR_ELASTIC_JOBS
+    if site.checkpoints != Checkpoints() or site.quantum_s > 0:
+        names += FOR_STOPPING
+    return names
+
+
+def _can_run(name: str, workload: Workload, cluster: Cluster) -> bool:
+    try:
+        refuse_unfit([parse_scheduler(name)], workload, cluster)
+    except YardmasterError:
+        return False
+    return True
