@@ -155,6 +155,8 @@ def test_own_order_by_file(tmp_path: Path):
         (["simulate", "--enginee", "simpy"], "--engine"),
         (["compare", "--objective", "mean_jct"], "mean_jct_s"),
         (["compare", "-s", ""], "schedulers"),
+        (["compare", "-s", "fifo,sjff,las+ezy"], "2 schedulers cannot be read"),
+        (["compare", "-s", "fifo,sjf+conservative", "-c", "tenants-demo"], "cannot run on"),
         (["lst"], "list"),
         (["rerun", "nowhere"], "not a run directory"),
         (["check", "nowhere.py:x"], "nowhere.py"),
@@ -232,6 +234,30 @@ def test_list_and_doctor(tmp_path: Path):
     doctor = run("doctor", cwd=tmp_path)
     assert doctor.returncode == 0, doctor.stdout
     assert "agree" in doctor.stdout
+
+
+def test_list_kinds_gives_speeds(tmp_path: Path):
+    """Every measured kind is listed with numbers; a V100 is the measure of all."""
+    rows = json.loads(run("list", "kinds", "--json", cwd=tmp_path).stdout)
+    assert len(rows) == 26
+    assert all(row["on V100"] == 1 and row["on H100"] >= row["on T4"] for row in rows)
+
+
+def test_check_explains_a_cluster(tmp_path: Path):
+    """A cluster's rules in words, by name or file; mistakes in the file are listed."""
+    done = run("check", "tenants-demo", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "team-0: 16 guaranteed, at most 48" in " ".join(done.stdout.split())
+    (tmp_path / "c.toml").write_text('[[nodes]]\ngpu_type = "V100"\ngpus = 4\n')
+    rules = json.loads(run("check", "c.toml", "--json", cwd=tmp_path).stdout)
+    assert rules["machines"].startswith("c: 1 nodes, 4 GPUs")
+    (tmp_path / "c.toml").write_text('[[nodes]]\ngpu_typ = "V100"\ngpus = 4\n')
+    assert "Did you mean 'gpu_type'" in failed("check", "c.toml", cwd=tmp_path)
+
+
+def test_brackets_in_lists_are_no_markup(tmp_path: Path):
+    """A source that names a table in brackets keeps them."""
+    assert "([power]" in run("list", "orders", cwd=tmp_path).stdout
 
 
 def test_interrupting_leaves_nothing_half_written(tmp_path: Path):

@@ -36,6 +36,7 @@ def test_whatif_answers_and_writes_a_report(tmp_path: Path):
     assert "What if" in page
     assert "<svg" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "byte for byte" in run("rerun", "out", cwd=tmp_path).stdout
 
 
 def test_changes_leave_a_generated_workload_alone(tmp_path: Path):
@@ -83,6 +84,7 @@ def test_eta_predicts_the_queue(tmp_path: Path):
     assert all(0 <= row["within_1h"] <= 1 for row in found["rows"])
     names = {path.name for path in (tmp_path / "out").rglob("*")}
     assert {"report.html", "config.toml", "summary.json"} <= names
+    assert "byte for byte" in run("rerun", "out", cwd=tmp_path).stdout
 
 
 def test_eta_of_a_new_job_from_a_file(tmp_path: Path):

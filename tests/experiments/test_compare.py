@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from yardmaster.errors import UnknownNameError, YardmasterError
-from yardmaster.experiments.compare import DEFAULT_SCHEDULERS, compare, default_schedulers
+from yardmaster.experiments.compare import compare
 from yardmaster.metrics.catalogue import METRIC_NAMES
 from yardmaster.metrics.summary import summarise
 from yardmaster.model.cluster import Cluster
-from yardmaster.schedulers.language import parse_scheduler
+from yardmaster.model.site import Failures, Outage, Site
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.workloads.synthetic import simple
 
@@ -106,17 +106,6 @@ def test_a_tiny_workload_still_compares():
     assert not result.rows[0].is_winner
 
 
-def test_defaults_fall_back_to_true_durations():
-    """Without estimates the default schedulers read true durations, and there are still eight."""
-    with_estimates = sample(0)
-    without = with_estimates.with_columns(estimate_s=np.full(len(with_estimates), np.nan))
-    assert default_schedulers([with_estimates]) == DEFAULT_SCHEDULERS
-    names = default_schedulers([without])
-    assert len(names) >= 8
-    assert not any("~" in name for name in names)
-    assert {str(parse_scheduler(name)) for name in DEFAULT_SCHEDULERS} == set(DEFAULT_SCHEDULERS)
-
-
 def test_progress_counts_every_simulation():
     """Progress is told before each simulation and once at the end."""
     seen: list[tuple[int, int]] = []
@@ -155,6 +144,19 @@ def test_a_cut_comparison_marks_no_winner():
     assert not any(row.is_winner for row in result.rows)
     assert all(math.isnan(row.difference.low) for row in result.rows)
     assert any("unfinished" in note for note in result.notes)
+
+
+def test_failed_jobs_mark_no_winner():
+    """Jobs given up after failures are missing from the averages as unfinished ones are."""
+    outages = tuple(Outage(0, 100.0 * n + 50, 100.0 * n + 60) for n in range(200))
+    site = Site(failures=Failures(outages=outages, retries=0))
+    samples = [sample(seed, jobs=60) for seed in range(4)]
+    result = compare(samples, CLUSTER.under(site), ["fifo+skip", "sjf+easy", "ljf"])
+    assert any(row.metrics["failed"].mean > 0 for row in result.rows)
+    assert all(row.metrics["unfinished"].mean == 0 for row in result.rows)
+    assert not any(row.is_winner for row in result.rows)
+    assert all(math.isnan(row.difference.low) for row in result.rows)
+    assert any("failed for good" in note for note in result.notes)
 
 
 def test_one_scheduler_may_be_given_as_text():

@@ -69,6 +69,24 @@ def test_certain_run_times_give_certain_starts():
     np.testing.assert_allclose(forecast.wait_s[:, 0], actual, atol=1.0)
 
 
+@pytest.mark.parametrize("scheduler", ["fifo+easy~estimate", "fifo+skip@fastest"])
+def test_certain_run_times_on_unequal_gpus(scheduler):
+    """Jobs on slow GPUs have more time left than work: still the true start, every time."""
+    rng = np.random.default_rng(0)
+    duration = rng.integers(50, 400, 72).astype(float)
+    submit = np.concatenate([np.arange(60) * 300.0, np.full(12, 200_000.0)])
+    jobs = Workload.of(
+        submit_s=submit, duration_s=duration, estimate_s=duration, gpus=rng.integers(1, 7, 72)
+    )
+    schedule = simulate(jobs, Cluster.of("1x V100:4", "1x T4:4", "1x K80:4"), scheduler)
+    moment = snapshot_of(schedule, 200_060.0)
+    assert (moment.speed[moment.running] < 0.9).any()
+    forecast = predict(moment, simulations=2, seed=0)
+    actual = schedule.start_s[[int(job) for job in forecast.ids]] - moment.now_s
+    assert len(actual) > 3
+    np.testing.assert_allclose(forecast.wait_s[:, 0], actual, atol=1.0)
+
+
 def test_age_counts_from_submission():
     """An order that prefers age goes on where it was, as if it had not been interrupted."""
     jobs = sample(estimate_s=sample().duration_s)

@@ -16,6 +16,7 @@ from yardmaster.experiments.snapshot import (
 )
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Outcome
+from yardmaster.model.site import Checkpoints, Failures, Outage, Site
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.workloads.synthetic import simple
@@ -121,3 +122,36 @@ def test_moments_without_anybody():
         snapshot_of(schedule, 50.0)
     with pytest.raises(YardmasterError, match="Nobody waits"):
         typical_moment(schedule)
+
+
+def test_work_counts_at_the_speed_of_the_gpus():
+    """On GPUs of another speed, the work done is the time run times the speed."""
+    cluster = Cluster.of("1x V100:4", "1x T4:2")
+    jobs = Workload.of(submit_s=[0, 1, 2], duration_s=[1000, 1000, 1000], gpus=[4, 2, 4])
+    schedule = simulate(jobs, cluster, "fifo")
+    on_t4 = 1000.0 / (schedule.end_s[1] - schedule.start_s[1])
+    assert on_t4 < 0.9
+    moment = snapshot_of(schedule, 501.0)
+    np.testing.assert_allclose(moment.speed, [1.0, on_t4, 1.0])
+    np.testing.assert_allclose(moment.jobs.duration_s, [501.0, 500.0 * on_t4, 0.0])
+    after = snapshot_of(schedule, float(schedule.end_s[1]))
+    assert after.jobs.duration_s[1] == 1000.0
+
+
+def test_lost_work_is_not_done():
+    """A job whose node failed has done what its last checkpoint saved; one given up is gone."""
+    failures = Failures(outages=(Outage(0, 250.0, 300.0),), retries=1)
+    saved = Site(checkpoints=Checkpoints(every_s=100.0), failures=failures)
+    jobs = Workload.of(submit_s=[0], duration_s=[1000], gpus=[4])
+    cluster = Cluster.of("1x V100:4")
+    schedule = simulate(jobs, cluster.under(saved), "fifo")
+    assert snapshot_of(schedule, 200.0).jobs.duration_s[0] == pytest.approx(200.0)
+    assert snapshot_of(schedule, 260.0).jobs.duration_s[0] == pytest.approx(200.0)
+    assert snapshot_of(schedule, 260.0).queued.tolist() == [0]
+    assert snapshot_of(schedule, 350.0).jobs.duration_s[0] == pytest.approx(250.0)
+    hopeless = replace(saved, failures=replace(failures, retries=0))
+    jobs = Workload.of(submit_s=[0, 1], duration_s=[1000, 5], gpus=[4, 4])
+    schedule = simulate(jobs, cluster.under(hopeless), "fifo")
+    assert schedule.count(Outcome.FAILED) == 1
+    assert len(snapshot_of(schedule, 249.0).running) == 1
+    assert snapshot_of(schedule, 260.0).jobs.id.tolist() == [1]

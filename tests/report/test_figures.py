@@ -34,8 +34,9 @@ def texts(figure):
 
 
 def test_every_figure_is_drawn(drawn):
-    """The five figures of the report are there."""
-    assert list(drawn) == ["objective", "jct-cdf", "queue", "utilisation", "priority"]
+    """The six figures of a report on a plain cluster are there."""
+    names = ["objective", "jct-cdf", "queue", "utilisation", "fragmentation", "priority"]
+    assert list(drawn) == names
 
 
 def test_figures_are_well_formed_and_described(drawn):
@@ -160,4 +161,4 @@ def test_degenerate_comparisons_are_drawn(one_job, comparison):
     row = replace(comparison.rows[0], metrics=metrics)
     schedule = comparison.schedules[0]
     queued = replace(schedule, outcome=np.full_like(schedule.outcome, Outcome.QUEUED))
-    assert len(all_figures(replace(comparison, rows=(row,), schedules=(queued,)))) == 5
+    assert len(all_figures(replace(comparison, rows=(row,), schedules=(queued,)))) == 6

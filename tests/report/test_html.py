@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 import pytest
 
 from yardmaster.errors import YardmasterError
-from yardmaster.report.html import POLICY, render_report, write_report
+from yardmaster.report.html import render_report, write_report
+from yardmaster.report.page import POLICY
 from yardmaster.report.tables import comparison_table
 from yardmaster.report.verdict import headline
 
@@ -64,8 +65,8 @@ def test_the_page_holds_headline_table_figures_and_command(comparison, page):
     words = " ".join(page.words)
     assert headline(comparison) in words
     assert COMMAND in words
-    assert page.tags.count("figure") == 5
-    assert page.tags.count("svg") == 5
+    assert page.tags.count("figure") == 6
+    assert page.tags.count("svg") == 6
     assert comparison.notes[0] in words
     for row in comparison_table(comparison).rows:
         for cell in row:

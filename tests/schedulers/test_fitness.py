@@ -140,9 +140,7 @@ def test_what_nobody_uses_does_not_matter():
 
 def under(**checkpoints):
     """Return one node whose jobs take turns of 60 s, with these costs of stopping."""
-    return Cluster.of("V100:4").under(
-        Site(quantum_s=60.0, checkpoints=Checkpoints(**checkpoints))
-    )
+    return Cluster.of("V100:4").under(Site(quantum_s=60.0, checkpoints=Checkpoints(**checkpoints)))
 
 
 TURNS = ["fifo+timeslice", "las+preemptive", "las-2d+preemptive", "drf+preemptive"]
@@ -179,7 +177,9 @@ def test_turns_that_get_somewhere_end(scheduler, costs):
     assert runs(scheduler, under(**costs))
 
 
-@pytest.mark.parametrize("scheduler", ["drf+preemptive", "fair-share+preemptive", "srpt+preemptive"])
+@pytest.mark.parametrize(
+    "scheduler", ["drf+preemptive", "fair-share+preemptive", "srpt+preemptive"]
+)
 def test_without_turns_costs_may_be_high(scheduler):
     """Who is stopped only when somebody comes or goes gets somewhere at any cost."""
     costs = Checkpoints(restore_s=1000.0, on_preemption=False)

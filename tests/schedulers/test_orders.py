@@ -222,7 +222,9 @@ def test_whole_schedule_goes_by_tenants(name, seed):
     key = tenants.gpu_s if name == "fair-share" else tenants.held
     schedule = simulate(workload, Cluster.pool(POOL), f"{name}+strict")
     assert schedule.start_s.tolist() == naive_strict(workload, POOL, key, tenants)
-    assert schedule.start_s.tolist() != simulate(workload, Cluster.pool(POOL), "fifo").start_s.tolist()
+    assert (
+        schedule.start_s.tolist() != simulate(workload, Cluster.pool(POOL), "fifo").start_s.tolist()
+    )
 
 
 def test_fair_share_counts_by_guarantee():

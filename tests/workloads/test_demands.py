@@ -91,7 +91,7 @@ def test_fractional_jobs(many):
     assert sum(counts) == part.sum()
     assert max(counts) < 1.25 * min(counts)
     per_gpu = many.gpu_memory_gib[part] / (many.milli_gpu[part] / 1000)
-    assert 8.0 <= per_gpu.min()
+    assert per_gpu.min() >= 8.0
     assert (many.gpu_memory_gib[part] <= 16.0 * many.milli_gpu[part] / 1000 + 0.1).all()
     assert np.isnan(many.gpu_memory_gib[~part]).all()
 
@@ -101,9 +101,7 @@ def test_kinds_are_the_measured_ones(many):
     values = np.array(many.kind.values())
     names = kinds()
     families = {name: name.partition(" (")[0] for name in names}
-    members = {
-        family: list(families.values()).count(family) for family in set(families.values())
-    }
+    members = {family: list(families.values()).count(family) for family in set(families.values())}
     for name in names:
         chance = 1 / (len(members) * members[families[name]])
         noise = 4 * np.sqrt(chance / len(values))

@@ -45,12 +45,12 @@ app.command(
 app.command(
     "yardmaster.cli.listing:listing",
     name="list",
-    help="Show every name that can be used: orders, clusters, workloads, metrics, …",
+    help="Show every name that can be used: orders, clusters, workloads, kinds, metrics, …",
 )
 app.command(
     "yardmaster.cli.check:check",
     name="check",
-    help="Check an order of your own against what the engine relies on.",
+    help="Check an order of your own, or say the rules of a cluster in words.",
 )
 app.command(
     "yardmaster.cli.doctor:doctor", name="doctor", help="Say what this machine can do, and test it."

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from yardmaster.cli.console import say, say_json
 from yardmaster.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from yardmaster.model.cluster import Cluster
 
 Topic = Literal[
     "orders",
@@ -16,6 +21,7 @@ Topic = Literal[
     "workloads",
     "clusters",
     "gpus",
+    "kinds",
     "metrics",
     "columns",
 ]
@@ -26,10 +32,13 @@ TOPICS: tuple[Topic, ...] = (
     "workloads",
     "clusters",
     "gpus",
+    "kinds",
     "metrics",
     "columns",
 )
 Rows = list[dict[str, object]]
+KIND_GPUS = ("V100", "A100", "H100", "T4")
+"""GPU types whose speeds are listed for every kind."""
 
 
 def listing(
@@ -38,7 +47,7 @@ def listing(
     *,
     json: JsonOption = False,
 ) -> None:
-    """Show orders, disciplines, placements, workloads, clusters, GPU types, metrics or columns."""
+    """Show orders, disciplines, placements, workloads, clusters, GPU types, kinds or metrics."""
     chosen = (topic,) if topic else TOPICS
     found = {name: _rows(name) for name in chosen}
     if json:
@@ -47,13 +56,20 @@ def listing(
     for name, rows in found.items():
         _print(name, rows)
     if topic is None or topic in ("orders", "disciplines", "placements"):
-        say(
-            "A scheduler is ORDER+DISCIPLINE@PLACEMENT, such as sjf+easy@pack; without a discipline"
-            " it is strict (random-feasible:\nskip), without a placement pack. Orders that read run"
-            " times, and easy and conservative, read the true ones and are\nclairvoyant; with"
-            " ~estimate appended they read the jobs' estimates. In keys: s submit time, r run time,"
-            " n GPUs,\nw waiting time, p priority, d deadline."
-        )
+        say(_LANGUAGE)
+    if topic == "kinds":
+        say(_KINDS)
+
+
+_LANGUAGE = """\
+A scheduler is ORDER+DISCIPLINE@PLACEMENT, such as sjf+easy@pack. Without a discipline it is strict (random-feasible:
+skip, off-peak: easy), without a placement pack. Orders and disciplines that read run times read the true ones and are
+clairvoyant; with ~estimate appended they read the jobs' estimates. Orders by progress (srpt, las, las-2d) show what
+they can under +preemptive. In keys: s submit time, r run time, n GPUs, w waiting time, p priority, d deadline."""  # noqa: E501
+_KINDS = """\
+Speeds are relative to a V100, measured on V100 (and P100, K80) and estimated elsewhere. Spread: speed of a gang over
+nodes of a rack, and over racks, beside one within a node. On c times its GPUs a job is c^scaling times as fast. Kinds
+measured on one GPU only have the median of the others; a job of unknown kind runs at the ratio of peak FP32."""  # noqa: E501
 
 
 def _rows(topic: Topic) -> Rows:
@@ -64,6 +80,7 @@ def _rows(topic: Topic) -> Rows:
         "workloads": _workloads,
         "clusters": _clusters,
         "gpus": _gpus,
+        "kinds": _kinds,
         "metrics": _metrics,
         "columns": _columns,
     }[topic]()
@@ -75,9 +92,7 @@ def _orders() -> Rows:
     return [
         {
             "order": entry.name,
-            "information": "clairvoyant, estimate-based with ~estimate"
-            if entry.reads_run_time
-            else "blind",
+            "information": "clairvoyant" if entry.reads_run_time else "blind",
             "key (lowest first)": entry.formula,
             "source": entry.source,
         }
@@ -119,12 +134,26 @@ def _clusters() -> Rows:
     return [
         {
             "cluster": name,
-            "nodes": load_cluster(name).nodes,
-            "GPUs": load_cluster(name).gpus,
+            "nodes": machines.nodes,
+            "GPUs": machines.gpus,
             "what it is": text,
+            "rules": ", ".join(_rules(machines)),
         }
         for name, text in cluster_descriptions().items()
+        for machines in [load_cluster(name)]
     ]
+
+
+def _rules(machines: Cluster) -> Iterator[str]:
+    """Name what a cluster has beyond equal GPUs."""
+    if len(machines.gpu_types) > 1 and not machines.site.equal_speeds:
+        yield "speeds"
+    if machines.node_sharing.any():
+        yield "sharing"
+    if machines.site.quotas:
+        yield "quotas"
+    if not all(map(math.isnan, machines.node_cpus.tolist())):
+        yield "cores"
 
 
 def _gpus() -> Rows:
@@ -141,6 +170,20 @@ def _gpus() -> Rows:
         }
         for kind in gpu_types()
     ]
+
+
+def _kinds() -> Rows:
+    from yardmaster.model.gpus import gpu_type
+    from yardmaster.model.speeds import kinds, locality, scaling, speed
+
+    reference = gpu_type("V100")
+    rows: Rows = []
+    for name in kinds():
+        row: dict[str, object] = {"kind of job": name}
+        row |= {f"on {gpu}": speed(name, gpu_type(gpu), reference) for gpu in KIND_GPUS}
+        row |= {"spread: nodes": locality(name).node, "racks": locality(name).rack}
+        rows.append(row | {"scaling": scaling(name)})
+    return rows
 
 
 def _metrics() -> Rows:
@@ -178,5 +221,14 @@ def _print(title: str, rows: Rows) -> None:
         numeric = isinstance(value, int | float)
         table.add_column(key, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(f"{v:g}" if isinstance(v, int | float) else str(v) for v in row.values()))
-    Console(width=width(), no_color=not colours(), highlight=False, soft_wrap=False).print(table)
+        table.add_row(*(_text(v) for v in row.values()))
+    # Brackets in a source or a formula are brackets, not markup.
+    console = Console(width=width(), no_color=not colours(), highlight=False, markup=False)
+    console.print(table)
+
+
+def _text(value: object) -> str:
+    """Write a field; three digits of a measured number say all there is to know."""
+    if isinstance(value, float) and value < 1_000:
+        return f"{value:.3g}"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)

@@ -138,8 +138,8 @@ def conditions_of(
     if not (by_tenant or site.quotas):  # the shapes do not tell them apart
         guaranteed, limit, tenant = guaranteed[:0], limit[:0], np.zeros_like(tenant)
     outages = _outages(workload, cluster, seed)
-    cpu = cpu_milli_per_gpu(workload, cluster)[rows]
-    mib = host_mib_per_gpu(workload, cluster)[rows]
+    cpu = cpu_milli_per_gpu(workload, cluster, rows)
+    mib = host_mib_per_gpu(workload, cluster, rows)
     checkpoints = site.checkpoints
     is_special = bool(
         (speed != 1.0).any()
@@ -161,7 +161,7 @@ def conditions_of(
         node_factor=node_factor,
         rack_factor=rack_factor,
         milli=workload.milli_gpu[rows],
-        gpu_mib=gpu_mib(workload)[rows],
+        gpu_mib=gpu_mib(workload.gpu_memory_gib[rows]),
         cpu_milli=cpu,
         host_mib=mib,
         tenant=tenant,
@@ -217,19 +217,20 @@ def _speeds(workload: Workload, cluster: Cluster, shapes: Shapes) -> FloatArray:
 
     own = {type_key(one.name): one for one in cluster.gpu_types}
     labels = [*workload.gpu_types.names, None]
+    usual = reference_gpu(cluster)
     references = [
-        reference_gpu(cluster)
+        usual
         if label is None
         else own.get(type_key(label.split("|")[0])) or gpu_type(label.split("|")[0].strip())
         for label in (labels[code] for code in workload.gpu_types.codes[shapes.example].tolist())
     ]
     kinds = _kinds_at(workload, shapes.example)
-    return np.array(
-        [
-            [speed(kind, one, reference) for one in cluster.gpu_types]
-            for kind, reference in zip(kinds, references, strict=True)
-        ]
-    ).reshape(len(kinds), len(cluster.gpu_types))
+    pairs = list(zip(kinds, references, strict=True))
+    rows = {
+        pair: [speed(pair[0], one, pair[1]) for one in cluster.gpu_types]
+        for pair in dict.fromkeys(pairs)
+    }
+    return np.array([rows[pair] for pair in pairs]).reshape(len(pairs), len(cluster.gpu_types))
 
 
 def _distance_factors(

@@ -33,7 +33,7 @@ def real_tables(
     return (
         _arrival_tables(workload, keys)
         | _shape_tables(cluster, shapes, conditions)
-        | _node_tables(cluster, conditions)
+        | _node_tables(cluster, shapes, conditions)
         | _sharing_tables(len(workload), cluster, conditions)
         | _tenant_tables(conditions)
         | _outage_tables(conditions)
@@ -50,13 +50,10 @@ def rooms(workload: Workload, cluster: Cluster) -> tuple[int, int]:
 
 
 def _arrival_tables(workload: Workload, keys: OrderKeys) -> Tables:
-    arrival = workload.submit_s
-    if keys.release_s is not None:
-        arrival = np.maximum(arrival, keys.release_s)
-    return {
-        at.ARRIVAL: arrival,
-        at.ARRIVAL_JOB: np.argsort(arrival, kind="stable").astype(np.int64),
-    }
+    if keys.release_s is None:
+        return {at.ARRIVAL: workload.submit_s, at.ARRIVAL_JOB: np.arange(len(workload))}
+    arrival = np.maximum(workload.submit_s, keys.release_s)
+    return {at.ARRIVAL: arrival, at.ARRIVAL_JOB: np.argsort(arrival, kind="stable")}
 
 
 def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> Tables:
@@ -74,6 +71,8 @@ def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> T
         at.SHAPE_MIN_NODES: least_nodes(cluster, shapes),
         at.SHAPE_EXAMPLE: shapes.example,
         at.SHAPE_PLANNED: Filled(NOTHING, count),
+        at.WAITING_SHAPE: Filled(NOTHING, count),
+        at.WAITING_AT: Filled(NOTHING, count),
         at.SHAPE_SPEED: Filled(0.0, count),
         at.POPULARITY: conditions.popularity,
         at.SPEED: conditions.speed.ravel(),
@@ -95,7 +94,7 @@ def least_nodes(cluster: Cluster, shapes: Shapes) -> IntArray:
     return counts
 
 
-def _node_tables(cluster: Cluster, conditions: Conditions) -> Tables:
+def _node_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> Tables:
     nodes = cluster.nodes
     return {
         at.NODE_GPUS: cluster.node_gpus,
@@ -109,10 +108,32 @@ def _node_tables(cluster: Cluster, conditions: Conditions) -> Tables:
         at.NODE_COST: Filled(0.0, nodes),
         at.EXTRA_CPU: Filled(0, nodes),
         at.EXTRA_MIB: Filled(0, nodes),
+        at.TYPE_BINDS: _binding_types(cluster, shapes, conditions),
         at.TYPE_MIB: conditions.type_mib,
         at.TYPE_WATTS: conditions.type_watts,
         at.WAKE_W: conditions.node_wake_w,
     }
+
+
+def _binding_types(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> IntArray:
+    """Return for each GPU type whether cores or memory of its nodes can run out before GPUs do.
+
+    They cannot if even the hungriest job leaves every other GPU of the node its share; jobs that
+    share a GPU may together need more than one GPU's share.
+    """
+    binds = np.zeros(len(cluster.gpu_types), dtype=np.int64)
+    for kind in range(len(binds)):
+        allowed = (shapes.types >> kind) & 1 == 1
+        nodes = cluster.node_type == kind
+        gpus = cluster.node_gpus[nodes]
+        cpu = int(conditions.cpu_milli[allowed].max(initial=0)) * gpus
+        mib = int(conditions.host_mib[allowed].max(initial=0)) * gpus
+        binds[kind] = bool(
+            conditions.node_sharing[nodes].any()
+            or (cpu > conditions.node_cpu_milli[nodes]).any()
+            or (mib > conditions.node_mib[nodes]).any()
+        )
+    return binds
 
 
 def _sharing_tables(jobs: int, cluster: Cluster, conditions: Conditions) -> Tables:

@@ -99,8 +99,8 @@ def room_on_empty(
     """Return (rows, nodes): GPUs of each empty node that each of these jobs could use."""
     room = ((masks[:, None] >> cluster.node_type[None, :]) & 1) * cluster.node_gpus[None, :]
     for needed, there in (
-        (cpu_milli_per_gpu(workload, cluster)[rows], node_cpu_milli(cluster)),
-        (host_mib_per_gpu(workload, cluster)[rows], node_mib(cluster)),
+        (cpu_milli_per_gpu(workload, cluster, rows), node_cpu_milli(cluster)),
+        (host_mib_per_gpu(workload, cluster, rows), node_mib(cluster)),
     ):
         if needed.any():
             fitting = there[None, :] // np.maximum(needed, 1)[:, None]
@@ -140,10 +140,14 @@ def _told_apart(workload: Workload, cluster: Cluster, *, by_tenant: bool) -> lis
         # Durations were measured on the first type a job names.
         columns.append(workload.gpu_types.codes.astype(np.int64) + 1)
     if shares_gpus(workload, cluster):
-        columns += [workload.milli_gpu, _numbered(gpu_mib(workload))[0]]
+        columns += [workload.milli_gpu, _numbered(gpu_mib(workload.gpu_memory_gib))[0]]
     elif not np.isinf(cluster.site.power.cap_w):
         columns.append(workload.milli_gpu)
-    for column in (cpu_milli_per_gpu(workload, cluster), host_mib_per_gpu(workload, cluster)):
+    everybody = np.arange(len(workload))
+    for column in (
+        cpu_milli_per_gpu(workload, cluster, everybody),
+        host_mib_per_gpu(workload, cluster, everybody),
+    ):
         if column.any():
             columns.append(_numbered(column)[0])
     if by_tenant:
@@ -171,25 +175,23 @@ def shares_gpus(workload: Workload, cluster: Cluster) -> bool:
     return has_parts and bool((cluster.node_sharing != Sharing.NONE).any())
 
 
-def gpu_mib(workload: Workload) -> IntArray:
-    """Return the device memory each job needs on a GPU, MiB; 0 if unknown."""
-    return _whole(workload.gpu_memory_gib * MIB_PER_GIB)
+def gpu_mib(memory_gib: FloatArray) -> IntArray:
+    """Return the device memory jobs need on a GPU in MiB; 0 if unknown."""
+    return _whole(memory_gib * MIB_PER_GIB)
 
 
-def cpu_milli_per_gpu(workload: Workload, cluster: Cluster) -> IntArray:
-    """Return the thousandths of a core each job needs with every GPU; 0 if nobody counts them."""
-    return _per_gpu(workload.cpus * 1000.0, workload, cluster.node_cpus)
+def cpu_milli_per_gpu(workload: Workload, cluster: Cluster, rows: IntArray) -> IntArray:
+    """Return the thousandths of a core these jobs need with every GPU; 0 if nobody counts them."""
+    if np.isnan(cluster.node_cpus).all():
+        return np.zeros(len(rows), dtype=np.int64)
+    return _whole(workload.cpus[rows] * 1000.0 / workload.gpus[rows])
 
 
-def host_mib_per_gpu(workload: Workload, cluster: Cluster) -> IntArray:
-    """Return the host memory each job needs with every GPU, MiB; 0 if nobody counts it."""
-    return _per_gpu(workload.memory_gib * MIB_PER_GIB, workload, cluster.node_memory_gib)
-
-
-def _per_gpu(amount: FloatArray, workload: Workload, there: FloatArray) -> IntArray:
-    if np.isnan(there).all():
-        return np.zeros(len(workload), dtype=np.int64)
-    return _whole(amount / workload.gpus)
+def host_mib_per_gpu(workload: Workload, cluster: Cluster, rows: IntArray) -> IntArray:
+    """Return the host memory these jobs need with every GPU, MiB; 0 if nobody counts it."""
+    if np.isnan(cluster.node_memory_gib).all():
+        return np.zeros(len(rows), dtype=np.int64)
+    return _whole(workload.memory_gib[rows] * MIB_PER_GIB / workload.gpus[rows])
 
 
 def _whole(amount: FloatArray) -> IntArray:

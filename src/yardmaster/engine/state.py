@@ -68,6 +68,7 @@ WATTS_USED = next(_place)  # watts above idle of the running jobs
 SHARED = next(_place)  # GPUs with fractional jobs on them
 PLAN_SHARED = next(_place)  # GPU a fractional job is planned to share, or NOTHING
 VERSION = next(_place)  # counts changes of what is free
+WAITING = next(_place)  # shapes with jobs waiting
 
 # Settings: fixed for the simulation.
 ORDER = next(_place)  # an OrderKind
@@ -175,6 +176,8 @@ SHAPE_KIND = next(_place)  # [shapes] row in PAIR (real)
 SHAPE_LEAST = next(_place)  # [shapes] fewest GPUs of an elastic job (real)
 SHAPE_MOST = next(_place)  # [shapes] most GPUs of an elastic job (real)
 SHAPE_MIN_NODES = next(_place)  # [shapes] nodes needed on the empty cluster (real)
+WAITING_SHAPE = next(_place)  # [shapes] those with jobs waiting (real)
+WAITING_AT = next(_place)  # [shapes] where each stands in that list (real)
 SHAPE_EXAMPLE = next(_place)  # [shapes] one of its jobs (real)
 SHAPE_PLANNED = next(_place)  # [shapes] version for which SHAPE_SPEED holds (real)
 POPULARITY = next(_place)  # [shapes] jobs of the workload (real)
@@ -187,6 +190,7 @@ NODE_DOWN = next(_place)  # [nodes] 1 while away (real)
 NODE_JOBS = next(_place)  # [nodes] jobs running on it (real)
 EXTRA_CPU = next(_place)  # [nodes] scratch, as EXTRA (real)
 EXTRA_MIB = next(_place)  # [nodes] scratch, as EXTRA (real)
+TYPE_BINDS = next(_place)  # [types] 1 if cores or memory of its nodes can run out first (real)
 TYPE_MIB = next(_place)  # [types] device memory of a GPU (real)
 GPU_MILLI = next(_place)  # [gpus] thousandths left on a shared GPU (real)
 GPU_MIB = next(_place)  # [gpus] device memory left on a shared GPU (real)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.replay import COMPILE_ABOVE_JOBS
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.layout import FILLER, Layout, layout_of
 from yardmaster.experiments.pace import without_failures
@@ -191,7 +192,10 @@ class _Future:
             replace(self.scheduler, order=resumed),
             seed=self.seed + number,
             until_s=now_s + horizon_s,
-            compile_core="always",
+            # Compiling pays by the jobs of all simulations together.
+            compile_core="always"
+            if len(jobs) * len(self.running_s) > COMPILE_ABOVE_JOBS
+            else "auto",
         )
         begun = schedule.start_s[: len(self.layout)]
         self.misplaced += int(np.count_nonzero(begun != self.layout.at_s))

@@ -40,10 +40,11 @@ LEAST_SPREAD = 0.25
 """Added to the spread of a prediction, so that one that is sure can still be wrong."""
 LEAST_PREDICTIONS = 20
 """Fewer earlier predictions say too little about 10 and 90 % points."""
-STEP = 0.02
+STEP = 0.01
 """How far one outcome moves the share of misses aimed at."""
-MOST_MISSED = 0.4
-"""Nobody aims at more misses than this on one side, however well predictions went."""
+LEAST_AIM, MOST_AIM = 0.02, 0.4
+"""The share of misses aimed at stays between these. Outcomes come late and many at once: without
+bounds, one surge would widen intervals long after it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,18 +179,24 @@ def _aim(actual_s: FloatArray, interval_s: FloatArray, since_s: FloatArray) -> t
     too late, at the latest when the interval ends.
     """
     low_s, high_s = interval_s.T
-    known_low = np.minimum(actual_s, low_s) <= since_s  # False where there was no interval
-    known_high = np.minimum(actual_s, high_s) <= since_s
     return (
-        _adapted(actual_s[known_low] < low_s[known_low]),
-        _adapted(actual_s[known_high] > high_s[known_high]),
+        _adapted(actual_s < low_s, np.minimum(actual_s, low_s) - since_s),
+        _adapted(actual_s > high_s, np.minimum(actual_s, high_s) - since_s),
     )
 
 
-def _adapted(has_missed: BoolArray) -> float:
-    """Return the share of misses to aim at after these hits and misses."""
-    share = MISSED + STEP * (MISSED * len(has_missed) - int(np.count_nonzero(has_missed)))
-    return min(max(share, 0.0), MOST_MISSED)
+def _adapted(has_missed: BoolArray, known_s: FloatArray) -> float:
+    """Return the share of misses to aim at after some hits and misses.
+
+    Args:
+        has_missed: (predictions,) whether the start missed this side of its interval.
+        known_s: (predictions,) when that was known, in seconds from now; NaN without interval.
+    """
+    share = MISSED
+    order = np.argsort(known_s, kind="stable")
+    for missed in has_missed[order[known_s[order] <= 0.0]].tolist():
+        share = min(max(share + STEP * (MISSED - missed), LEAST_AIM), MOST_AIM)
+    return share
 
 
 def calibrate(
@@ -197,7 +204,7 @@ def calibrate(
     now_s: float,
     *,
     trials: int = 60,
-    simulations: int = 50,
+    simulations: int = 30,
     seed: int = 0,
     report: Callable[[int, int], None] | None = None,
 ) -> Correction:

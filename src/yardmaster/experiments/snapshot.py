@@ -129,7 +129,7 @@ def snapshot_of(schedule: Schedule, now_s: float) -> Snapshot:
 
 
 def _ends(schedule: Schedule, segments: IntArray) -> FloatArray:
-    """Return when segments end; who was cut off goes on: the simulation ended there, not the job."""
+    """Return when segments end; those cut off by the end of the simulation go on."""
     is_cut = schedule.segment_cause[segments] == Cause.CUT
     return np.where(is_cut, np.inf, schedule.segment_end_s[segments])
 

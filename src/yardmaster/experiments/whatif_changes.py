@@ -115,9 +115,18 @@ def changing_quota(text: str, workloads: Sequence[Workload]) -> Change:
         )
     quota = Quota(match[1], int(match[2]), int(match[3]) if match[3] else None)
     tenants = frozenset(name for workload in workloads for name in workload.tenant.names)
-    return Change(
-        f"quota {text.strip()}", lambda cluster: with_quota(cluster, quota, tenants=tenants)
-    )
+
+    def reshape(cluster: Cluster) -> Cluster:
+        changed = with_quota(cluster, quota, tenants=tenants)
+        promised = sum(each.guaranteed_gpus for each in changed.site.quotas)
+        if promised > cluster.gpus:
+            raise YardmasterError(
+                f"--quota {text.strip()!r} would guarantee {promised} GPUs in all, but"
+                f" {cluster.name} has only {cluster.gpus}."
+            )
+        return changed
+
+    return Change(f"quota {text.strip()}", reshape)
 
 
 def scaling_load(factor: float) -> Change:

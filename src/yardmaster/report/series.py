@@ -24,6 +24,9 @@ Curve = tuple[FloatArray, FloatArray]
 MOST_HIGHLIGHTED = 4
 """Schedulers drawn in colour besides the baseline; the eye cannot follow more lines than this."""
 LONGEST_LABEL = 26
+LONGEST_IN_TWO_COLUMNS = 30
+WIDEST_WHISKER = 1.6
+"""Intervals are cut off, with an arrow, at so many times the longest bar."""
 SHORTEST_S = 1.0
 """Left end of logarithmic axes: shorter completion times are drawn here."""
 _TIME_TICKS = (
@@ -99,10 +102,15 @@ def draw_bars(
     means = np.array([each.mean for each in estimates]) / size
     ends = np.array([(each.low, each.high) for each in estimates]) / size
     rows = np.arange(len(means))
+    # One whisker out of all proportion must not press the bars into the axis.
+    limit = WIDEST_WHISKER * float(np.nanmax(means, initial=0.0))
+    is_cut = ends[:, 1] > limit
+    ends[:, 1] = np.where(is_cut, limit, ends[:, 1])
     axes.barh(rows, means, color=[look.colour for look in colours], height=0.62, alpha=0.85)
     if not np.isnan(ends).all():
         errors = np.nan_to_num(np.abs(ends - means[:, None]))
         axes.errorbar(means, rows, xerr=errors.T, fmt="none", ecolor=INK, capsize=3, lw=1.2)
+        axes.plot(ends[is_cut, 1], rows[is_cut], linestyle="", marker=">", color=INK, markersize=5)
     for row, right in enumerate(np.fmax(means, ends[:, 1])):
         if np.isfinite(right):
             place = (float(right), row)
@@ -166,7 +174,7 @@ def add_legend(canvas: Canvas, comparison: Comparison, *, with_rest: bool = True
         handles=handles,
         labels=labels,
         loc="outside lower center",
-        ncols=2 if max(map(len, labels)) <= LONGEST_LABEL else 1,
+        ncols=2 if max(map(len, labels)) <= LONGEST_IN_TWO_COLUMNS else 1,
         labelspacing=0.35,
         columnspacing=1.6,
     )

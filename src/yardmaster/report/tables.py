@@ -43,11 +43,11 @@ _METRIC_COLUMNS = (
 )
 """Metrics shown beside the objective, and how soon each is left out of a narrow table."""
 _SHOWN_IF_ANY = (
-    ("unfinished", 0), ("failed", 0), ("unplaceable", 0), ("not_submitted", 0), ("preemptions", 2),
-    ("migrations", 2), ("resizes", 2), ("restarts", 12), ("wasted_gpu_h", 11),
+    ("unfinished", 0), ("failed", 0), ("unplaceable", 0), ("not_submitted", 0), ("preemptions", 1),
+    ("migrations", 1), ("resizes", 1), ("restarts", 12), ("wasted_gpu_h", 11),
 )  # fmt: skip
 """Metrics that are news as soon as one scheduler has any."""
-_SHOWN_IF_KNOWN = (("quota_violation_h", 2), ("min_tenant_share", 11), ("carbon_kg", 12))
+_SHOWN_IF_KNOWN = (("quota_violation_h", 1), ("min_tenant_share", 11), ("carbon_kg", 12))
 """Metrics that only clusters with quotas, or with figures for CO₂, have."""
 _SHOWN_BELOW_ONE = (("goodput", 2), ("availability", 12))
 """Shares that are news where they are not the whole."""
@@ -241,9 +241,9 @@ def _power_columns(comparison: Comparison) -> list[tuple[str, int]]:
     if not comparison.schedules:
         return []
     power = comparison.schedules[0].cluster.site.power
-    columns = [("energy_cost", 2)] if power.price_per_kwh else []
+    columns = [("energy_cost", 1)] if power.price_per_kwh else []
     if not isinf(power.sleep_after_s):
-        columns.append(("energy_kwh", 2))
+        columns.append(("energy_kwh", 11))
     return columns if isinf(power.cap_w) else [*columns, ("peak_power_w", 2)]
 
 

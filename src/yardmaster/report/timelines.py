@@ -219,7 +219,7 @@ def _shaded_away(away: StepFunction, gpus: int) -> Backdrop:
     def shade(axes: Axes, unit: Unit, begin: float) -> None:
         there = 100.0 - values * 100.0 / gpus
         axes.fill_between(
-            (times - begin) / unit.size, there, 102.0, color=INK, alpha=0.3, linewidth=0,
+            (times - begin) / unit.size, there, 100.0, color=INK, alpha=0.3, linewidth=0,
             step="mid",
         )  # fmt: skip
 

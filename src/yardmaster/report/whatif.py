@@ -77,7 +77,9 @@ def headline(found: WhatIf) -> str:
     unit = metric_unit(name, duration_unit([base]))
     today = number(base, decimals([base], unit), unit)
     told = f"{sentence(title)} is {today} {unit.symbol}".rstrip() + " as it is."
-    changes = [row for row in found.rows[1:] if row.role != "baseline"]
+    # A curve is there to be seen; the sentence is about what was named, if anything was.
+    named = [row for row in found.rows if row.role == "change"]
+    changes = named or [row for row in found.rows if row.role != "baseline"]
     lower = metric(name).better != "higher"
     best = min(changes, key=lambda row: _rank(row.metrics[name].mean, lower=lower))
     difference = best.differences[name]
@@ -85,7 +87,8 @@ def headline(found: WhatIf) -> str:
         return told
     ends = interval(difference.low, difference.high, 0, PERCENT, signed=True)
     change = f"{number(difference.mean, 0, PERCENT, signed=True)} % {ends}".rstrip()
-    return f"{told} The best of these changes for it is “{plain(best.change)}”: {change}."
+    clear = "" if _tone(name, difference) else ", not a clear difference"
+    return f"{told} The best of these changes for it is “{plain(best.change)}”: {change}{clear}."
 
 
 def definitions(found: WhatIf) -> list[tuple[str, str]]:

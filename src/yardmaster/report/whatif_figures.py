@@ -10,7 +10,7 @@ import numpy as np
 
 from yardmaster.experiments.whatif_rows import WhatIf, WhatIfRow
 from yardmaster.report.drawing import Figure, draw
-from yardmaster.report.series import LONGEST_LABEL, Look, draw_bars
+from yardmaster.report.series import Look, draw_bars
 from yardmaster.report.values import (
     Unit,
     decimals,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#808080"
 _BAR_HEIGHT_IN = 0.3
+LONGEST_CHANGE = 36
 _BARRED = ("baseline", "change")
 _TODAY = Look(_GREY, (), "X", highlighted=True)
 _CHANGED = Look(_BLUE, (), "o", highlighted=True)
@@ -56,7 +57,7 @@ def _bars(found: WhatIf, rows: Sequence[WhatIfRow]) -> Figure:
     unit = metric_unit(name, duration_unit(each.mean for each in estimates))
     places = decimals([each.mean for each in estimates], unit)
     texts = [number(each.mean, places, unit) for each in estimates]
-    labels = [shortened(plain(row.change), LONGEST_LABEL) for row in rows]
+    labels = [shortened(plain(row.change), LONGEST_CHANGE) for row in rows]
     axis = f"{metric_title(name)} ({unit.symbol})" if unit.symbol else metric_title(name)
 
     def paint(canvas: Canvas) -> None:

@@ -2,8 +2,8 @@
 
 `sjf+easy@pack` is the order `sjf` under the discipline `easy`, placed by `pack`. All but the order
 may be left out. `~estimate` makes everything in the scheduler that reads run times (the order, the
-reservations of `easy` and `conservative`, what moving or resizing is worth) read the jobs' estimates
-instead of their true durations.
+reservations of `easy` and `conservative`, what moving or resizing is worth) read the jobs'
+estimates instead of their true durations.
 
 An order may also be a user's own: `module:name` or `path/to/file.py:name`, where the name is a
 function registered with `@order`, or any function of one or two arguments.

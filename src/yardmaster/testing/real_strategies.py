@@ -9,6 +9,7 @@ because jobs that stop each other, or lose their node again and again, need neve
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,23 +25,28 @@ from yardmaster.engine.state import Discipline, OrderKind, Placement
 from yardmaster.model.cluster import Cluster, NodeGroup, from_groups
 from yardmaster.model.gpus import gpu_type
 from yardmaster.model.site import Checkpoints, Failures, Outage, Power, Quota, Sharing, Site
-from yardmaster.model.workload import FloatArray, IntArray, Workload
+from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
 from yardmaster.testing.strategies import GPU_TYPES, SEEDS, TICKS_S, Situation, orders
 
 KEYS_THAT_STOP_NOBODY = frozenset({OrderKind.AGEING, OrderKind.SHUFFLED, None})
 """Orders under which a running job has no key, so that nobody can be preempted by it."""
 
+DISCIPLINES = (*Discipline, Discipline.ELASTIC, Discipline.DEFRAG, Discipline.DEFRAG)
+"""Some more often than others, because they seldom find what they look for."""
+
 TENANTS = ("a", "b", "c")
 KINDS = ("ResNet-50 (batch size 64)", "LM", "something else")
 """A kind that was measured, a family of several, and one that nobody knows."""
 
-_TYPE_SETS = (None, None, None, *GPU_TYPES, "V100|A100", "T4|A100", "H100|V100", "H100")
+_TYPE_SETS = (*(None,) * 6, *GPU_TYPES, "V100|A100", "T4|A100", "H100|V100")
 _NAN = math.nan
 
 
-def real_situations() -> st.SearchStrategy[Situation]:
+def real_situations(
+    disciplines: Sequence[Discipline] = DISCIPLINES,
+) -> st.SearchStrategy[Situation]:
     """Draw whole simulations of real clusters from what users give."""
-    return st.one_of(*(_situations(discipline) for discipline in Discipline))
+    return st.one_of(*(_situations(discipline) for discipline in disciplines))
 
 
 @st.composite
@@ -74,12 +80,12 @@ def _machines(draw: st.DrawFn, *, knows_all: bool) -> Cluster:
     sharing = tuple(Sharing) if knows_all else (Sharing.NONE,)
     groups = st.builds(
         NodeGroup,
-        count=st.integers(1, 2),
+        count=st.sampled_from((1, 1, 2)),
         gpu_type=st.sampled_from([gpu_type(name) for name in GPU_TYPES]),
-        gpus=st.sampled_from((1, 2, 3, 4, 4, 8, 33)),
+        gpus=st.sampled_from((4, 2, 3, 4, 2, 1, 8, 33)),
         nodes_per_rack=st.integers(0, 2),
-        cpus=st.sampled_from((_NAN, 4.0, 16.0)) if knows_all else st.just(_NAN),
-        memory_gib=st.sampled_from((_NAN, 8.0, 64.0)) if knows_all else st.just(_NAN),
+        cpus=st.sampled_from((_NAN, 6.0, 16.0)) if knows_all else st.just(_NAN),
+        memory_gib=st.sampled_from((_NAN, 16.0, 64.0)) if knows_all else st.just(_NAN),
         overhead_w=st.sampled_from((0.0, 100.0)),
         sharing=st.sampled_from(sharing),
     )
@@ -90,7 +96,7 @@ def _machines(draw: st.DrawFn, *, knows_all: bool) -> Cluster:
 def _sites(draw: st.DrawFn, tick_s: float, nodes: int, *, knows_all: bool) -> Site:
     """Draw the rules of a site; about half of everything is off."""
     return Site(
-        quotas=draw(_quotas()) if knows_all else (),
+        quotas=draw(_quotas()) if knows_all and draw(st.booleans()) else (),
         checkpoints=Checkpoints(
             every_s=tick_s * draw(st.sampled_from((math.inf, 2.0, 3.3))),
             save_s=tick_s * draw(st.sampled_from((0.0, 0.5))),
@@ -99,11 +105,13 @@ def _sites(draw: st.DrawFn, tick_s: float, nodes: int, *, knows_all: bool) -> Si
         ),
         failures=draw(_failures(tick_s, nodes)) if knows_all else Failures(),
         power=Power(
-            cap_w=draw(st.sampled_from((math.inf, 500.0, 1500.0))) if knows_all else math.inf,
+            cap_w=draw(st.sampled_from((math.inf, math.inf, 800.0, 2500.0)))
+            if knows_all
+            else math.inf,
             sleep_after_s=draw(st.sampled_from((math.inf, 5.0))),
         ),
         quantum_s=tick_s * draw(st.sampled_from((0.0, 1.0, 2.5, 3.0))),
-        splits_gangs=draw(st.booleans()),
+        splits_gangs=draw(st.sampled_from((False, False, True))),
         equal_speeds=draw(st.booleans()),
         reference_gpu=draw(st.sampled_from(("", *GPU_TYPES))),
     )
@@ -114,7 +122,7 @@ def _quotas(draw: st.DrawFn) -> tuple[Quota, ...]:
     """Draw quotas for none, some or all of the tenants."""
     quotas = []
     for tenant in draw(st.lists(st.sampled_from(TENANTS), unique=True)):
-        guaranteed = draw(st.integers(0, 6))
+        guaranteed = draw(st.integers(0, 8))
         spare = draw(st.one_of(st.none(), st.integers(0, 6)))
         quotas.append(Quota(tenant, guaranteed, None if spare is None else guaranteed + spare))
     return tuple(quotas)
@@ -123,6 +131,8 @@ def _quotas(draw: st.DrawFn) -> tuple[Quota, ...]:
 @st.composite
 def _failures(draw: st.DrawFn, tick_s: float, nodes: int) -> Failures:
     """Draw no outages, listed ones, or a mean time between them."""
+    if draw(st.booleans()):
+        return Failures()
     retries = draw(st.sampled_from((None, 0, 1)))
     if draw(st.integers(0, 3)) == 0:
         return Failures(
@@ -146,44 +156,47 @@ def _outages(draw: st.DrawFn, tick_s: float, nodes: int) -> tuple[Outage, ...]:
 
 
 @st.composite
-def _jobs(draw: st.DrawFn, tick_s: float, max_jobs: int = 14) -> Workload:
+def _jobs(draw: st.DrawFn, tick_s: float, max_jobs: int = 16) -> Workload:
     """Draw jobs with all that a job can ask for."""
-    sizes = st.sampled_from((1, 1, 2, 3, 4, 8, 10))
+    sizes = st.sampled_from((1, 1, 2, 2, 3, 4, 4, 8))
+    whole = sizes.map(lambda gpus: (gpus, 1000))
     parts = st.sampled_from((1, 100, 250, 500, 900))
     job = st.fixed_dictionaries(
         {
             "submit_s": st.integers(0, 12).map(lambda ticks: ticks * tick_s),
             "duration_s": st.integers(0, 15).map(lambda ticks: ticks * tick_s),
             "estimate_s": st.integers(1, 16).map(lambda ticks: ticks * tick_s),
-            "size": st.one_of(sizes.map(lambda gpus: (gpus, 1000)), parts.map(lambda part: (1, part))),
+            "size": st.one_of(whole, whole, parts.map(lambda milli: (1, milli))),
             "elastic": st.one_of(st.none(), st.tuples(st.integers(0, 3), st.integers(0, 3))),
             "gpu_types": st.sampled_from(_TYPE_SETS),
-            "max_gpus_per_node": st.sampled_from((0, 0, 2)),
-            "gpu_memory_gib": st.sampled_from((_NAN, _NAN, 4.0, 9.0, 40.0)),
-            "cpus": st.sampled_from((_NAN, 1.0, 6.0)),
-            "memory_gib": st.sampled_from((_NAN, 2.0, 12.0)),
+            "max_gpus_per_node": st.sampled_from((0, 0, 0, 2)),
+            "gpu_memory_gib": st.sampled_from((_NAN, _NAN, 4.0, 9.0)),
+            "cpus": st.sampled_from((_NAN, 1.0, 3.0)),
+            "memory_gib": st.sampled_from((_NAN, 2.0, 6.0)),
             "tenant": st.sampled_from((None, *TENANTS)),
             "kind": st.sampled_from((None, *KINDS)),
         }
     )
-    rows = draw(st.lists(job, min_size=1, max_size=max_jobs))
+    count = draw(
+        st.sampled_from(range(1, max_jobs + 1))
+    )  # lists of any length would mostly be short
+    rows = draw(st.lists(job, min_size=count, max_size=count))
     return Workload.of(**_columns(rows))
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Turn drawn jobs into columns; sizes of elastic jobs lie around what they ask for."""
     for row in rows:
         row["gpus"], row["milli_gpu"] = row.pop("size")
         fewer, more = row.pop("elastic") or (None, None)
-        row["min_gpus"] = 0 if fewer is None else max(row["gpus"] - fewer, 1)
-        row["max_gpus"] = 0 if more is None else row["gpus"] + more
+        is_rigid = fewer is None or row["milli_gpu"] < 1000
+        row["min_gpus"] = 0 if is_rigid else max(row["gpus"] - fewer, 1)
+        row["max_gpus"] = 0 if is_rigid else row["gpus"] + more
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 @st.composite
-def _keys(
-    draw: st.DrawFn, workload: Workload, discipline: Discipline, tick_s: float
-) -> OrderKeys:
+def _keys(draw: st.DrawFn, workload: Workload, discipline: Discipline, tick_s: float) -> OrderKeys:
     """Draw an order that makes sense under a discipline, sometimes with held-back arrivals."""
     kinds = [*OrderKind, None]
     if discipline in {Discipline.PREEMPTIVE, Discipline.TIMESLICE}:
@@ -217,32 +230,56 @@ def _options(
     )
 
 
-def raw_situations() -> st.SearchStrategy[Situation]:
+def raw_situations(
+    disciplines: Sequence[Discipline] = DISCIPLINES,
+) -> st.SearchStrategy[Situation]:
     """Draw whole simulations of real clusters from the numbers that the engines read."""
-    return st.one_of(*(_raw_situations(discipline) for discipline in Discipline))
+    return st.one_of(*(_raw_situations(discipline) for discipline in disciplines))
 
 
 @st.composite
 def _raw_situations(draw: st.DrawFn, discipline: Discipline) -> Situation:
     tick_s = draw(st.sampled_from(TICKS_S))
-    nodes = st.builds("{}:{}".format, st.sampled_from(GPU_TYPES), st.sampled_from((1, 2, 4, 8)))
-    cluster = Cluster.of(*draw(st.lists(nodes, min_size=1, max_size=5)))
-    workload = draw(_jobs(tick_s, 18)).with_columns(  # what is not drawn below is left out
-        kind=None, gpu_memory_gib=None, milli_gpu=None
-    )
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    cluster = replace(cluster, node_rack=dice.integers(0, 3, cluster.nodes))
+    nodes = draw(st.sampled_from((2, 3, 4, 5, 1)))
+    groups = zip(
+        dice.choice(("V100", "A100"), nodes), dice.choice((2, 4, 4, 8), nodes), strict=True
+    )
+    cluster = Cluster.of(*(f"{name}:{gpus}" for name, gpus in groups))
+    cluster = replace(cluster, node_rack=dice.integers(0, 3, nodes))
+    workload = _thrown_jobs(dice, draw(st.integers(1, 20)), tick_s)
     keys = draw(_keys(workload, discipline, tick_s))
     by_tenant = keys.kind in {OrderKind.SHARE, OrderKind.USAGE}
     shapes = shapes_of(workload, cluster, by_tenant=by_tenant)
     tables = _Tables(dice, cluster, shapes, tick_s)
     changes = tables.speeds() | tables.stops()
     if discipline != Discipline.CONSERVATIVE:
-        changes |= tables.needs() | tables.limits() | tables.sizes()
-        changes["outages"] = draw(_outages(tick_s, cluster.nodes))
+        # Each kind of scarcity is there half of the time, lest one hide what another does.
+        changes |= tables.needs() if draw(st.booleans()) else {}
+        changes |= tables.limits() if draw(st.booleans()) else {}
+        changes |= tables.sizes(is_whole=changes.get("milli", 1000) == 1000)
+        changes["outages"] = draw(_outages(tick_s, nodes)) if draw(st.booleans()) else ()
     conditions = replace(neutral_conditions(cluster, shapes), **changes)
     options = draw(_options(workload, discipline, conditions))
     return Situation(workload, cluster, keys, options, draw(_cuts(tick_s)))
+
+
+def _thrown_jobs(dice: np.random.Generator, jobs: int, tick_s: float) -> Workload:
+    """Throw jobs that differ in their requests; what the requests mean is left to the tables."""
+    duration = dice.integers(0, 15, jobs)
+    gpus = dice.choice((1, 1, 1, 2, 2, 3, 4, 8), jobs)
+    types = (None, None, None, "V100", "A100")
+    return Workload.of(
+        submit_s=tick_s * dice.integers(0, 12, jobs),
+        duration_s=tick_s * duration,
+        estimate_s=tick_s * np.maximum(duration + dice.integers(-3, 4, jobs), 1),
+        gpus=gpus,
+        gpu_types=[
+            (None, None, None, "V100", "A100")[index] for index in dice.integers(0, 5, jobs)
+        ],
+        max_gpus_per_node=dice.choice((0, 0, 2), jobs),
+        max_gpus=gpus + dice.integers(0, 4, jobs),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +295,9 @@ class _Tables:
     def count(self) -> int:
         return len(self.shapes.gpus)
 
-    def often(self, share: float) -> Any:
+    def often(self, share: float) -> BoolArray:
         """Return for every shape whether something applies to it."""
-        return self.dice.random(self.count) < share
+        return np.asarray(self.dice.random(self.count) < share)
 
     def speeds(self) -> dict[str, Any]:
         """Throw speeds on every type, what distance costs, and watts."""
@@ -321,10 +358,10 @@ class _Tables:
             changes["limit_gpus"] = dice.choice((4, 10, UNLIMITED), 2)
         return changes
 
-    def sizes(self) -> dict[str, Any]:
-        """Throw which jobs can run on fewer or more GPUs, and how fast."""
+    def sizes(self, *, is_whole: BoolArray | bool) -> dict[str, Any]:
+        """Throw which jobs of whole GPUs can run on fewer or more, and how fast."""
         dice, count, gpus = self.dice, self.count, self.shapes.gpus
-        is_elastic = (self.shapes.single == 1) & self.often(0.5)
+        is_elastic = (self.shapes.single == 1) & is_whole & self.often(0.5)
         least = np.where(is_elastic, np.maximum(gpus - dice.integers(0, 3, count), 1), gpus)
         most = np.where(is_elastic, gpus + dice.integers(0, 3, count), gpus)
         ratio = np.arange(int(most.max(initial=1)) + 1) / np.maximum(gpus, 1)[:, None]

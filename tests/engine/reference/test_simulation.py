@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from yardmaster.engine.reference import dice as reference_dice
 from yardmaster.engine.core import bits
 from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.reference import dice as reference_dice
 from yardmaster.engine.reference import simulate_reference
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.model.cluster import Cluster

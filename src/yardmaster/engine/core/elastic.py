@@ -8,7 +8,7 @@ from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
 from yardmaster.engine.core.progress import work_left
-from yardmaster.engine.core.queue import next_job
+from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
 from yardmaster.engine.core.room import fits, fits_on_nodes, is_fraction, usable_now, watts_fit
 from yardmaster.engine.core.running import requeue, start
 from yardmaster.engine.core.tenants import spare_gpus
@@ -40,7 +40,6 @@ from yardmaster.engine.state import (
     SHAPE_MOST,
     SHAPE_SINGLE,
     SHAPE_TYPES,
-    SHAPES,
     SIZE,
     SIZES,
     SPEED,
@@ -55,7 +54,8 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def elastic_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, with fewer GPUs if need be, then let running ones grow."""
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
     while True:
         job = next_job(ints, reals)

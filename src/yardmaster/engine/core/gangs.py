@@ -14,6 +14,8 @@ from yardmaster.engine.core.room import (
     fits_by_count,
     make_usable_available,
     needs_only_gpus,
+    next_roomy,
+    usable_now,
 )
 from yardmaster.engine.core.scores import plan_by_score
 from yardmaster.engine.state import (
@@ -40,6 +42,7 @@ from yardmaster.engine.state import (
     SHAPE_SINGLE,
     SHAPE_TYPES,
     SPEED,
+    TYPE_BINDS,
     TYPES,
     Ints,
     Placement,
@@ -57,8 +60,50 @@ def plan_gang(ints: Ints, reals: Reals, job: int) -> bool:
             return plan_by_count(ints, reals, job)
         if placement == Placement.FASTEST and ints[ints[SHAPE_SINGLE] + shape] == 1:
             return _plan_fastest(ints, reals, shape)
+    elif ints[ints[SHAPE_SINGLE] + shape] == 1 and (
+        placement < Placement.RANDOM or placement == Placement.FASTEST
+    ):
+        return _plan_on_roomy(ints, reals, shape, placement)
     make_usable_available(ints, shape)
     return plan_on_available(ints, reals, job, placement)
+
+
+@kernel
+def _plan_on_roomy(ints: Ints, reals: Reals, shape: int, placement: int) -> bool:
+    """Plan a single-node gang that needs cores or memory, looking at nodes with GPUs enough."""
+    gpus = ints[ints[SHAPE_GPUS] + shape]
+    best = NOTHING
+    best_score, best_rank = 0.0, 0
+    for kind in range(ints[TYPES]):
+        if (ints[ints[SHAPE_TYPES] + shape] >> kind) & 1 == 0:
+            continue
+        score = 0.0
+        if placement == Placement.FASTEST:
+            score = -reals[ints[SPEED] + shape * ints[TYPES] + kind]
+        node = next_roomy(ints, kind, gpus, NOTHING)
+        while node != NOTHING:
+            room = usable_now(ints, shape, node)
+            if room >= gpus:
+                rank = _rank(placement, room)
+                better = score < best_score or (score == best_score and rank < best_rank)
+                is_tie = score == best_score and rank == best_rank
+                if best == NOTHING or better or (is_tie and node < best):
+                    best, best_score, best_rank = node, score, rank
+                if rank > 0 and ints[ints[TYPE_BINDS] + kind] == 0:
+                    break  # nodes come tightest first: no other of this type is better
+            node = next_roomy(ints, kind, gpus, node)
+    ints[ints[PLAN_NODE]] = best
+    ints[ints[PLAN_GPUS]] = gpus
+    ints[PLAN] = 1
+    return best != NOTHING
+
+
+@kernel
+def _rank(placement: int, room: int) -> int:
+    """Return what a node with so much room is worth: the tightest least, unless told otherwise."""
+    if placement == Placement.FIRST:
+        return 0
+    return -room if placement == Placement.SPREAD else room
 
 
 @hot_kernel

@@ -12,7 +12,7 @@ from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.elastic import is_elastic
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
-from yardmaster.engine.core.queue import next_job
+from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
 from yardmaster.engine.core.release import usable_extra
 from yardmaster.engine.core.reservation import reserve
 from yardmaster.engine.core.room import fits, is_fraction, usable_now, watts_fit
@@ -42,7 +42,6 @@ from yardmaster.engine.state import (
     SHAPE_LIMIT,
     SHAPE_MIB,
     SHAPE_SINGLE,
-    SHAPES,
     SHARED_GPU,
     SIZE,
     VICTIM,
@@ -55,7 +54,8 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def defrag_pass(ints: Ints, reals: Reals) -> None:
     """Start jobs in order, passing over those that do not fit even after moving others."""
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
     while True:
         job = next_job(ints, reals)

@@ -10,7 +10,7 @@ from yardmaster.engine.core.elastic import elastic_pass
 from yardmaster.engine.core.migration import defrag_pass
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.preemption import preemptive_pass
-from yardmaster.engine.core.queue import next_job
+from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
 from yardmaster.engine.core.reservation import (
     anything_fits,
     limit_backfill,
@@ -33,7 +33,6 @@ from yardmaster.engine.state import (
     QUEUED,
     SHAPE_LIMIT,
     SHAPE_QUEUED,
-    SHAPES,
     VALUE,
     Discipline,
     Ints,
@@ -89,7 +88,8 @@ def _has_room(ints: Ints) -> bool:
 
 @kernel
 def _admit_all(ints: Ints, reals: Reals) -> None:
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
 
 
@@ -113,7 +113,8 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
     """
     _admit_all(ints, reals)
     while _has_room(ints):
-        for shape in range(ints[SHAPES]):
+        for index in range(waiting_shapes(ints)):
+            shape = waiting_shape(ints, index)
             if reals[ints[SHAPE_LIMIT] + shape] > 0.0 and (
                 ints[ints[SHAPE_QUEUED] + shape] == 0 or not fits(ints, shape)
             ):

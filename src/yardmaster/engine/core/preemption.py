@@ -14,7 +14,13 @@ from yardmaster.engine.core.heap import push, remove
 from yardmaster.engine.core.outages import is_on
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.progress import expected_left, work_left
-from yardmaster.engine.core.queue import attained_key, key_now, next_job
+from yardmaster.engine.core.queue import (
+    attained_key,
+    key_now,
+    next_job,
+    waiting_shape,
+    waiting_shapes,
+)
 from yardmaster.engine.core.release import (
     begin_room,
     change_room,
@@ -62,7 +68,6 @@ from yardmaster.engine.state import (
     SHAPE_SINGLE,
     SHAPE_TENANT,
     SHAPE_WATTS,
-    SHAPES,
     SIZE,
     TENANT_USED,
     TENANTS,
@@ -80,7 +85,8 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def preemptive_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, at the expense of running ones that stand behind them."""
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         reals[ints[SHAPE_LIMIT] + shape] = math.inf
     worst = math.inf  # no running job's key is higher; looked up when first needed
     while True:

@@ -64,6 +64,9 @@ from yardmaster.engine.state import (
     THRESHOLD,
     THRESHOLDS,
     VALUE,
+    WAITING,
+    WAITING_AT,
+    WAITING_SHAPE,
     Discipline,
     Ints,
     OrderKind,
@@ -85,6 +88,8 @@ def enqueue(ints: Ints, reals: Reals, job: int) -> None:
     kind = ints[QUEUE_KIND]
     if REAL_CLUSTERS and ints[IS_REAL] == 1:
         _set_key(ints, reals, job)
+        if ints[ints[SHAPE_QUEUED] + shape] == 0:
+            _list_shape(ints, reals, shape)
     if kind == QueueKind.HEAPS:
         heap = ints[QUEUE] + ints[ints[SHAPE_FIRST_SLOT] + shape]
         size = ints[ints[SHAPE_QUEUED] + shape]
@@ -133,6 +138,46 @@ def dequeue(ints: Ints, reals: Reals, job: int) -> None:
         ints[ints[QUEUE_AT] + job] = NOTHING
     ints[ints[SHAPE_QUEUED] + shape] -= 1
     ints[QUEUED] -= 1
+    if REAL_CLUSTERS and ints[IS_REAL] == 1 and ints[ints[SHAPE_QUEUED] + shape] == 0:
+        _unlist_shape(ints, shape)
+
+
+@hot_kernel
+def waiting_shapes(ints: Ints) -> int:
+    """Return how many shapes are to be looked at for waiting jobs.
+
+    A plain cluster has a dozen shapes, and all are looked at. Kinds and tenants make hundreds, so
+    those with jobs waiting are listed.
+    """
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        return ints[WAITING]
+    return ints[SHAPES]
+
+
+@hot_kernel
+def waiting_shape(ints: Ints, index: int) -> int:
+    """Return one of them."""
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        return ints[ints[WAITING_SHAPE] + index]
+    return index
+
+
+@kernel
+def _list_shape(ints: Ints, reals: Reals, shape: int) -> None:
+    """List a shape that has its first job waiting; nothing keeps it out."""
+    reals[ints[SHAPE_LIMIT] + shape] = math.inf
+    ints[ints[WAITING_SHAPE] + ints[WAITING]] = shape
+    ints[ints[WAITING_AT] + shape] = ints[WAITING]
+    ints[WAITING] += 1
+
+
+@kernel
+def _unlist_shape(ints: Ints, shape: int) -> None:
+    place = ints[ints[WAITING_AT] + shape]
+    last = ints[ints[WAITING_SHAPE] + ints[WAITING] - 1]
+    ints[ints[WAITING_SHAPE] + place] = last
+    ints[ints[WAITING_AT] + last] = place
+    ints[WAITING] -= 1
 
 
 @hot_kernel
@@ -162,7 +207,8 @@ def _next_in_heaps(ints: Ints, reals: Reals) -> int:
     best_key = math.inf
     limits, queued = ints[SHAPE_LIMIT], ints[SHAPE_QUEUED]
     queue, first, keys = ints[QUEUE], ints[SHAPE_FIRST_SLOT], ints[OFFSET]
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         if ints[queued + shape] > 0 and reals[limits + shape] >= 0.0:
             job = ints[queue + ints[first + shape]]
             key = reals[keys + job]
@@ -177,7 +223,8 @@ def _next_in_trees(ints: Ints, reals: Reals) -> int:
     best = NOTHING
     best_rank = BEHIND_ALL
     head, limits = ints[SHAPE_HEAD], ints[SHAPE_LIMIT]
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         limit = reals[limits + shape]
         job = ints[head + shape]
         # The head is the lowest rank of the shape: if it cannot win, no job of the shape can.
@@ -213,7 +260,8 @@ def _next_by_class(ints: Ints, reals: Reals) -> int:
     best = NOTHING
     best_class = HELD_BACK
     best_key = math.inf
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         limit = reals[ints[SHAPE_LIMIT] + shape]
         if ints[ints[SHAPE_QUEUED] + shape] == 0 or limit < 0.0:
             continue

@@ -16,6 +16,7 @@ from yardmaster.engine.core.heap import begin_walk, walk_on
 from yardmaster.engine.core.nodes import add_held, copy_table
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.progress import speed_of_plan
+from yardmaster.engine.core.queue import waiting_shape, waiting_shapes
 from yardmaster.engine.core.release import begin_room, change_room, room_beside, usable_extra
 from yardmaster.engine.core.room import fits, fits_within, room_within, usable
 from yardmaster.engine.state import (
@@ -55,7 +56,6 @@ from yardmaster.engine.state import (
     SHAPE_SPEED,
     SHAPE_TYPES,
     SHAPE_WATTS,
-    SHAPES,
     SIZES,
     SPEED,
     TYPES,
@@ -164,7 +164,8 @@ def limit_backfill(ints: Ints, reals: Reals, shadow: float) -> bool:
     """
     most = _make_available_beside(ints) if ints[IS_REAL] == 0 else 0
     any_shape = False
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         limit = -1.0
         if ints[ints[SHAPE_QUEUED] + shape] > 0 and fits(ints, shape):
             if REAL_CLUSTERS and ints[IS_REAL] == 1:
@@ -234,7 +235,8 @@ def _make_available_really_beside(ints: Ints, shape: int) -> None:
 @kernel
 def anything_fits(ints: Ints) -> bool:
     """Whether any waiting job would fit now: without one there is nothing to backfill."""
-    for shape in range(ints[SHAPES]):
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
         if ints[ints[SHAPE_QUEUED] + shape] > 0 and fits(ints, shape):
             return True
     return False

@@ -15,6 +15,7 @@ from yardmaster.engine.state import (
     IS_REAL,
     LEVEL_COUNT,
     LEVEL_MASK,
+    LEVEL_NODES,
     LEVEL_WORDS,
     LEVELS,
     NODE_CPU,
@@ -22,7 +23,9 @@ from yardmaster.engine.state import (
     NODE_MIB,
     NODE_SHARING,
     NODE_TYPE,
+    NODE_WORDS,
     NODES,
+    NOTHING,
     SHAPE_CAP,
     SHAPE_CPU,
     SHAPE_GPU_MIB,
@@ -93,15 +96,44 @@ def fits_on_nodes(ints: Ints, shape: int, gpus: int) -> bool:
     """Whether `gpus` GPUs for this shape are usable now, cores and memory considered."""
     if ints[FREE_GPUS] < gpus:
         return False
-    single = ints[ints[SHAPE_SINGLE] + shape] == 1
+    if ints[ints[SHAPE_SINGLE] + shape] == 1:
+        for kind in range(ints[TYPES]):
+            if (ints[ints[SHAPE_TYPES] + shape] >> kind) & 1 == 1:
+                node = next_roomy(ints, kind, gpus, NOTHING)
+                while node != NOTHING:
+                    if usable_now(ints, shape, node) >= gpus:
+                        return True
+                    node = next_roomy(ints, kind, gpus, node)
+        return False
     cap = ints[ints[SHAPE_CAP] + shape]
     total = 0
     for node in range(ints[NODES]):
-        room = usable_now(ints, shape, node)
-        total = room if single else total + min(room, cap)
+        total += min(usable_now(ints, shape, node), cap)
         if total >= gpus:
             return True
     return False
+
+
+@kernel
+def next_roomy(ints: Ints, kind: int, gpus: int, node: int) -> int:
+    """Return the node of a GPU type with at least `gpus` free that comes after `node`, or NOTHING.
+
+    Nodes come by free GPUs, fewest first, then by number; NOTHING asks for the first.
+    """
+    free, after = gpus, 0
+    if node != NOTHING:
+        free, after = ints[ints[NODE_FREE] + node], node + 1
+    masks, words = ints[LEVEL_WORDS], ints[NODE_WORDS]
+    mask = ints[LEVEL_MASK] + kind * masks
+    free = next_bit(ints, mask, masks, free)
+    while free >= 0:
+        level = ints[LEVEL_NODES] + (kind * ints[LEVELS] + free) * words
+        found = next_bit(ints, level, words, after)
+        if found >= 0:
+            return found
+        after = 0
+        free = next_bit(ints, mask, masks, free + 1)
+    return NOTHING
 
 
 @kernel
@@ -113,12 +145,13 @@ def usable(ints: Ints, shape: int, node: int, gpus: int, cpu: int, mib: int) -> 
     if (ints[ints[SHAPE_TYPES] + shape] >> ints[ints[NODE_TYPE] + node]) & 1 == 0:
         return 0
     room = ints[gpus + node]
+    # Multiplying first: a division takes longer than all the rest, and is rarely needed.
     need = ints[ints[SHAPE_CPU] + shape]
-    if need > 0:
-        room = min(room, ints[cpu + node] // need)
+    if room * need > ints[cpu + node]:
+        room = ints[cpu + node] // need
     need = ints[ints[SHAPE_MIB] + shape]
-    if need > 0:
-        room = min(room, ints[mib + node] // need)
+    if room * need > ints[mib + node]:
+        room = ints[mib + node] // need
     return room
 
 
