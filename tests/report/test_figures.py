@@ -134,6 +134,16 @@ def test_one_priority_needs_no_figure(comparison):
     assert "priority" not in names
 
 
+def test_a_whisker_out_of_proportion_is_cut_and_says_so(comparison):
+    """One interval of ten times the longest bar leaves the bars readable, with a word about it."""
+    row = comparison.rows[0]
+    mean = row.metrics["mean_jct_s"].mean
+    wide = replace(row, metrics=row.metrics | {"mean_jct_s": Estimate(mean, 0.0, 100 * mean)})
+    assert "arrows" not in objective_bars(comparison).caption
+    changed = objective_bars(replace(comparison, rows=(wide, *comparison.rows[1:])))
+    assert "arrows: longer than drawn" in changed.caption
+
+
 def test_hostile_names_stay_text(hostile):
     """A name cannot add an element, a formula or a control character to a figure."""
     for figure in (objective_bars(hostile), jct_cdf(hostile), jct_by_priority(hostile)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -20,6 +21,9 @@ from yardmaster.cli.options import (
     UntilOption,
     WorkloadOption,
 )
+
+if TYPE_CHECKING:
+    from yardmaster.experiments.plan import Plan
 
 
 def whatif(
@@ -84,15 +88,6 @@ def whatif(
 ) -> None:
     """Run the same jobs on a changed cluster, and say what the change would bring."""
     from yardmaster.cli.planning import make_plan
-    from yardmaster.cli.printing import print_table
-    from yardmaster.experiments.questions import run_whatif
-    from yardmaster.experiments.run_directory import (
-        command_line,
-        default_path,
-        new_run_directory,
-    )
-    from yardmaster.report.question_pages import write_whatif_page
-    from yardmaster.report.whatif import headline, whatif_table
     from yardmaster.workloads.sources import is_generated
 
     plan = make_plan(
@@ -107,18 +102,26 @@ def whatif(
         objective=objective,
         until_s=until_s,
         whatif={
-            "add": add,
-            "remove": remove,
-            "nodes": nodes,
-            "replace": replace,
-            "quota": quota,
-            "scale_load": scale_load,
-            "together": together,
-            "sweep": sweep,
-            "target": target,
+            "add": add, "remove": remove, "nodes": nodes, "replace": replace, "quota": quota,
+            "scale_load": scale_load, "together": together, "sweep": sweep, "target": target,
             "target_node": target_node,
         },
+    )  # fmt: skip
+    _answer(plan, out, "json" if json else format, overwrite=overwrite, quiet=quiet)
+
+
+def _answer(plan: Plan, out: Path | None, style: str, *, overwrite: bool, quiet: bool) -> None:
+    """Simulate everything, write a run directory, and print the answer."""
+    from yardmaster.cli.printing import print_table
+    from yardmaster.experiments.questions import run_whatif
+    from yardmaster.experiments.run_directory import (
+        command_line,
+        default_path,
+        new_run_directory,
     )
+    from yardmaster.report.question_pages import write_whatif_page
+    from yardmaster.report.whatif import headline, whatif_table
+
     samples = plan.make_workloads(plan.make_cluster())
     path = out or default_path(plan)
     with (
@@ -128,7 +131,6 @@ def whatif(
         announce = None if quiet else remark
         found = run_whatif(plan, samples, folder, progress=report, announce=announce)
         write_whatif_page(found, folder, command=command_line())
-    style = "json" if json else format
     print_table(whatif_table(found), style)
     if not quiet and style == "table":
         remark(f"\n{headline(found)}\nReport: {path / 'report.html'}")

@@ -101,13 +101,13 @@ def _usable(simulation: Simulation, shape: int) -> IntArray:
     return np.asarray(room, dtype=np.int64)
 
 
-def check_plan(situation: Situation, row: int, plan: Plan) -> None:
-    """Refuse a plan that cannot be carried out.
+def check_plan(situation: Situation, waiting: set[int], row: int, plan: Plan) -> None:
+    """Refuse a plan that cannot be carried out, for one of the jobs still waiting.
 
     Raises:
         YardmasterError: naming the job and what is wrong.
     """
-    if row not in situation.rows:
+    if row not in waiting:
         raise YardmasterError(f"The decision starts job {row}, which is not waiting.")
     shape = int(situation.shapes.of_job[row])
     wanted = int(situation.shapes.gpus[shape])

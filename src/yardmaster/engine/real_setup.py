@@ -10,7 +10,7 @@ from yardmaster.engine.layout import Filled, Tables
 from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.requests import UNLIMITED, Shapes
-from yardmaster.engine.state import NOTHING, Discipline
+from yardmaster.engine.state import FIELDS, NOTHING, Discipline
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import IntArray, Workload
 
@@ -154,6 +154,7 @@ def _tenant_tables(conditions: Conditions) -> Tables:
         at.TENANT_USED: Filled(0, tenants),
         at.TENANT_CPU: Filled(0, tenants),
         at.TENANT_MIB: Filled(0, tenants),
+        at.TENANT_TAKEN: Filled(0, tenants),
         at.GUARANTEED: conditions.guaranteed_gpus,
         at.LIMIT: conditions.limit_gpus,
         at.USAGE: Filled(0.0, tenants),
@@ -175,25 +176,28 @@ def _outage_tables(conditions: Conditions) -> Tables:
     }
 
 
+PROGRESS_FIELDS = (
+    at.LEFT, at.SAVED, at.UPDATED, at.ORIGIN, at.BASE_SPEED, at.PROGRESS, at.OVERHEAD, at.HELD_S,
+)  # fmt: skip
+"""The numbers on a job's progress, in the order in which they stand side by side."""
+
+
 def _progress_tables(workload: Workload, options: Options) -> Tables:
     jobs = len(workload)
     expected = workload.duration_s if options.expected_s is None else options.expected_s
-    tables: Tables = {
-        at.LEFT: workload.duration_s,
-        at.SAVED: workload.duration_s,
+    fields = np.zeros((jobs, FIELDS))
+    for name in (at.LEFT, at.SAVED):
+        fields[:, PROGRESS_FIELDS.index(name)] = workload.duration_s
+    conditions = options.conditions
+    return {
+        PROGRESS_FIELDS[0]: fields.ravel(),
         at.VALUE: expected.astype(np.float64),
         at.SIZE: Filled(0, jobs),
         at.ROUNDS: Filled(0, jobs),
         at.FAILURES: Filled(0, jobs),
+        at.COST: Filled(0.0, jobs),
+        at.THRESHOLD: np.zeros(0) if conditions is None else conditions.levels_s,
     }
-    for name in (
-        at.UPDATED, at.ORIGIN, at.LAST_SAVE, at.BASE_SPEED, at.PROGRESS, at.OVERHEAD, at.HELD_S,
-        at.COST,
-    ):  # fmt: skip
-        tables[name] = Filled(0.0, jobs)
-    conditions = options.conditions
-    tables[at.THRESHOLD] = np.zeros(0) if conditions is None else conditions.levels_s
-    return tables
 
 
 def _choice_tables(jobs: int, nodes: int, running: int) -> Tables:

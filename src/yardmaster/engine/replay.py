@@ -20,7 +20,7 @@ from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys, Rekey
 from yardmaster.engine.requests import Shapes, shapes_of, shares_gpus
 from yardmaster.engine.setup import lay_out
-from yardmaster.engine.state import NOTHING, OrderKind, Status
+from yardmaster.engine.state import FIELDS, NOTHING, OrderKind, Status
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Cause, Outcome, Schedule
 from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
@@ -103,8 +103,10 @@ def _run_decided(
             _set_keys(simulation, rekey)
         simulation.ints[at.PASSES] += 1
         situation = situation_of(simulation, shapes)
-        for row, plan in decide(situation) if len(situation.rows) else ():
-            check_plan(situation, row, plan)
+        waiting = set(situation.rows.tolist())
+        for row, plan in decide(situation) if waiting else ():
+            check_plan(situation, waiting, row, plan)
+            waiting.remove(row)
             for place, (node, gpus) in enumerate(plan.items()):
                 simulation.ints[simulation.ints[at.PLAN_NODE] + place] = node
                 simulation.ints[simulation.ints[at.PLAN_GPUS] + place] = gpus
@@ -202,7 +204,7 @@ def _interruptions(
     segments = int(simulation.ints[at.SEGMENTS])
     ended = ~np.isnan(simulation.real_table(at.SEGMENT_END, segments))
     job = simulation.int_table(at.SEGMENT_JOB, segments)
-    overhead = simulation.real_table(at.OVERHEAD, int(simulation.ints[at.JOBS]))[job]
+    overhead = simulation.reals[simulation.ints[at.OVERHEAD] + FIELDS * job]
     so_far = cut_s - simulation.real_table(at.SEGMENT_START, segments)
     wasted = simulation.real_table(at.SEGMENT_WASTED, segments)
     return {

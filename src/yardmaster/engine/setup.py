@@ -15,7 +15,12 @@ from yardmaster.engine.core.queue import MOST_FLOORS
 from yardmaster.engine.layout import Filled, Simulation, Tables
 from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
-from yardmaster.engine.real_setup import real_numbers, real_settings, real_tables
+from yardmaster.engine.real_setup import (
+    PROGRESS_FIELDS,
+    real_numbers,
+    real_settings,
+    real_tables,
+)
 from yardmaster.engine.requests import Shapes
 from yardmaster.engine.state import NOTHING, Discipline, OrderKind, QueueKind
 from yardmaster.model.cluster import Cluster
@@ -104,6 +109,9 @@ def _joined(tables: Tables, options: Options) -> Simulation:
         begins[at.EXPECTED_HEAP_AT] = begins[at.HEAP_AT]
     if options.conditions is None:  # a job waits once: what it is expected to run never changes
         begins[at.VALUE] = begins[at.EXPECTED]
+    else:
+        for place, name in enumerate(PROGRESS_FIELDS):
+            begins[name] = begins[PROGRESS_FIELDS[0]] + place
     for name, begin in begins.items():
         simulation.ints[name] = begin
     # Floors are addressed within the whole array, not within the table of trees.

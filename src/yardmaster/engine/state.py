@@ -46,6 +46,10 @@ class Reals(Protocol):
 NOTHING = -1
 """No job, no node, end of a chain."""
 
+FIELDS = 8
+"""Numbers on a job's progress that stand side by side: starting a job touches all of them, and
+together they fill one line of the processor's cache. `reals[ints[LEFT] + FIELDS * job]`."""
+
 _place = count()
 
 # Counters: what changes from event to event.
@@ -204,6 +208,7 @@ SHARED_AT = next(_place)  # [gpus] where each stands in that list (real)
 TENANT_USED = next(_place)  # [tenants] GPUs held (real)
 TENANT_CPU = next(_place)  # [tenants] thousandths of a core held (real)
 TENANT_MIB = next(_place)  # [tenants] host memory held (real)
+TENANT_TAKEN = next(_place)  # [tenants] scratch: GPUs of victims listed so far (real)
 GUARANTEED = next(_place)  # [tenants] GPUs (real)
 LIMIT = next(_place)  # [tenants] GPUs (real)
 OUTAGE_NODE = next(_place)  # [outages] (real)
@@ -245,15 +250,14 @@ SCALE = next(_place)  # [shapes · sizes] (real)
 PAIR = next(_place)  # [kinds · kinds] (real)
 TYPE_WATTS = next(_place)  # [types] (real)
 WAKE_W = next(_place)  # [nodes] (real)
-LEFT = next(_place)  # [jobs] work left when last settled (real)
-SAVED = next(_place)  # [jobs] work left at the last checkpoint (real)
-UPDATED = next(_place)  # [jobs] second of the last settling (real)
-ORIGIN = next(_place)  # [jobs] second from which the segment makes progress (real)
-LAST_SAVE = next(_place)  # [jobs] second of the segment's last checkpoint (real)
-BASE_SPEED = next(_place)  # [jobs] speed of the GPUs it has, with distance and size (real)
-PROGRESS = next(_place)  # [jobs] work per second now (real)
-OVERHEAD = next(_place)  # [jobs] seconds without progress at the (next) start (real)
-HELD_S = next(_place)  # [jobs] seconds of its ended segments (real)
+LEFT = next(_place)  # [jobs · fields] work left when last settled (real)
+SAVED = next(_place)  # [jobs · fields] work left at the last checkpoint (real)
+UPDATED = next(_place)  # [jobs · fields] second of the last settling (real)
+ORIGIN = next(_place)  # [jobs · fields] second from which it makes progress (real)
+BASE_SPEED = next(_place)  # [jobs · fields] speed of the GPUs it has, with distance and size (real)
+PROGRESS = next(_place)  # [jobs · fields] work per second now (real)
+OVERHEAD = next(_place)  # [jobs · fields] seconds without progress at its (next) start (real)
+HELD_S = next(_place)  # [jobs · fields] seconds of its ended segments (real)
 USAGE = next(_place)  # [tenants] GPU-seconds used (real)
 OUTAGE_TIME = next(_place)  # [outages] (real)
 THRESHOLD = next(_place)  # [thresholds] (real)

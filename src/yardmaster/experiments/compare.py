@@ -108,7 +108,7 @@ def compare(
     compile_core: Compile = "always" if job_runs > COMPILE_ABOVE_JOB_RUNS else "auto"
     refuse_unfit(
         chosen, hardest(samples), cluster, seed=seed, compatibility=compatibility,
-        compile_core=compile_core, announce=announce,
+        announce=announce,
     )  # fmt: skip
     results: list[_Results] = []
     for scheduler in chosen:

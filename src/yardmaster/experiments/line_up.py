@@ -43,6 +43,9 @@ FOR_PRICE_CURVES = ("off-peak+easy@power",)
 FOR_ELASTIC_JOBS = ("fifo+elastic",)
 FOR_STOPPING = ("las-2d+preemptive", "srpt+preemptive")
 
+MOST_UNCOMPILED = 50_000
+"""Jobs up to which schedulers are tried out without the compiled core."""
+
 
 def given_workloads(workloads: Workload | Sequence[Workload]) -> list[Workload]:
     """Return the workloads that a caller gave as one or several.
@@ -98,7 +101,6 @@ def refuse_unfit(
     *,
     seed: int = 0,
     compatibility: Compatibility = "none",
-    compile_core: Compile = "auto",
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Make sure that every scheduler can run on this cluster.
@@ -106,6 +108,8 @@ def refuse_unfit(
     Raises:
         YardmasterError: naming every scheduler that cannot, with the reason.
     """
+    # Compiling takes longer than to prepare so few jobs, and many more would not be worth the wait.
+    compile_core: Compile = "never" if len(workload) <= MOST_UNCOMPILED else "auto"
     mistakes: list[YardmasterError] = []
     for scheduler in schedulers:
         try:

@@ -29,7 +29,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -67,6 +67,7 @@ def new_run_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         hint = "" if is_run_directory(path) else " and is not a run directory"
         raise YardmasterError(f"{path} already exists{hint}; choose another place with --out.")
     partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
+    is_first = not path.parent.exists()
     try:
         (partial / "workloads").mkdir(parents=True)
     except OSError as error:
@@ -78,6 +79,9 @@ def new_run_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+        if is_first and not path.exists():
+            with suppress(OSError):  # somebody else may have put something there by now
+                path.parent.rmdir()
 
 
 def is_run_directory(path: Path) -> bool:

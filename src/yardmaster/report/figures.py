@@ -7,7 +7,6 @@ whole comparison. `all_figures` leaves out what a comparison has no data for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +28,7 @@ from yardmaster.report.series import (
     looks,
     series_name,
     time_ticks,
+    whisker_words,
 )
 from yardmaster.report.site_figures import site_figures
 from yardmaster.report.tables import objective_unit
@@ -80,12 +80,11 @@ def objective_bars(comparison: Comparison) -> Figure:
         axes.set_yticks(range(len(names)), names)
         axes.set_xlabel(axis_label(title, unit.symbol))
 
-    whiskers = "" if all(isnan(each.low) for each in estimates) else ", whiskers 95 % intervals"
     told = ", ".join(f"{name} {text}" for name, text in zip(names, texts, strict=True))
     return draw(
         "objective",
         title=f"{sentence(title)} of each scheduler",
-        caption=f"Bars are means{whiskers} over {comparison.units}.",
+        caption=f"Bars are means{whisker_words(estimates)} over {comparison.units}.",
         alt=f"{axis_label(title, unit.symbol)}, best first: {told}.",
         height_in=max(0.9 + 0.28 * len(names), 2.2),
         paint=paint,

@@ -16,6 +16,7 @@ from yardmaster.report.page import (
     figure_cards,
     own_version,
     page,
+    refuse_folder,
     results,
     section,
     write_page,
@@ -46,6 +47,7 @@ def write_report(comparison: Comparison, path: Path | str, *, command: str = "")
         YardmasterError: if the file cannot be written.
     """
     target = Path(path)
+    refuse_folder(target)
     write_page(target, render_report(comparison, command=command))
     return target
 

@@ -44,14 +44,19 @@ def page(*, title: str, eyebrow: str, lead: str, sections: Iterable[str]) -> str
     )
 
 
+def refuse_folder(target: Path) -> None:
+    """Raise a YardmasterError if a folder stands where a page should; drawing takes a while."""
+    if target.is_dir():
+        raise YardmasterError(f"Cannot write the report {target}: it is a folder, not a file.")
+
+
 def write_page(target: Path, text: str) -> None:
     """Write a page; the file appears complete or not at all, and an older one is replaced.
 
     Raises:
         YardmasterError: if the file cannot be written.
     """
-    if target.is_dir():
-        raise YardmasterError(f"Cannot write the report {target}: it is a folder, not a file.")
+    refuse_folder(target)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -90,6 +90,15 @@ def series_name(comparison: Comparison, row: ComparisonRow) -> str:
     return f"{name} (baseline)" if row.scheduler == comparison.baseline else name
 
 
+def whisker_words(estimates: Sequence[Estimate]) -> str:
+    """Say what the whiskers of bars are, and that some are cut; empty if there are none."""
+    if all(np.isnan(each.low) for each in estimates):
+        return ""
+    limit = WIDEST_WHISKER * max((e.mean for e in estimates if np.isfinite(e.mean)), default=0.0)
+    cut = any(each.high > limit for each in estimates)
+    return ", whiskers 95 % intervals" + (" (arrows: longer than drawn)" if cut else "")
+
+
 def draw_bars(
     axes: Axes,
     colours: Sequence[Look],

@@ -10,7 +10,7 @@ import numpy as np
 
 from yardmaster.experiments.whatif_rows import WhatIf, WhatIfRow
 from yardmaster.report.drawing import Figure, draw
-from yardmaster.report.series import Look, draw_bars
+from yardmaster.report.series import Look, draw_bars, whisker_words
 from yardmaster.report.values import (
     Unit,
     decimals,
@@ -71,7 +71,7 @@ def _bars(found: WhatIf, rows: Sequence[WhatIfRow]) -> Figure:
     return draw(
         "changes",
         title=f"{sentence(metric_title(name))} under every change",
-        caption=f"Bars are means over {found.units}, whiskers 95 % intervals where there are any.",
+        caption=f"Bars are means{whisker_words(estimates)} over {found.units}.",
         alt=f"{axis}: {told}.",
         height_in=max(0.9 + _BAR_HEIGHT_IN * len(rows), 2.0),
         paint=paint,

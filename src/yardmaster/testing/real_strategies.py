@@ -274,9 +274,7 @@ def _thrown_jobs(dice: np.random.Generator, jobs: int, tick_s: float) -> Workloa
         duration_s=tick_s * duration,
         estimate_s=tick_s * np.maximum(duration + dice.integers(-3, 4, jobs), 1),
         gpus=gpus,
-        gpu_types=[
-            (None, None, None, "V100", "A100")[index] for index in dice.integers(0, 5, jobs)
-        ],
+        gpu_types=[types[index] for index in dice.integers(0, len(types), jobs)],
         max_gpus_per_node=dice.choice((0, 0, 2), jobs),
         max_gpus=gpus + dice.integers(0, 4, jobs),
     )

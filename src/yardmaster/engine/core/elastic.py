@@ -7,7 +7,7 @@ import math
 from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
-from yardmaster.engine.core.progress import work_left
+from yardmaster.engine.core.progress import expected_left, work_left
 from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
 from yardmaster.engine.core.room import fits, fits_on_nodes, is_fraction, usable_now, watts_fit
 from yardmaster.engine.core.running import requeue, start
@@ -16,6 +16,7 @@ from yardmaster.engine.state import (
     CHOSEN,
     DESTINATION,
     EFFICIENCY,
+    FIELDS,
     GPU_NODE,
     HEAP,
     HELD,
@@ -232,9 +233,9 @@ def _grow_one(ints: Ints, reals: Reals, job: int) -> None:
     larger = min(larger, size + spare_gpus(ints, shape))
     if larger <= size:
         return
-    left = work_left(ints, reals, job, reals[NOW])
+    left = expected_left(ints, reals, job, work_left(ints, reals, job, reals[NOW]))
     base = reals[ints[SPEED] + shape * ints[TYPES] + ints[ints[NODE_TYPE] + node]]
     speed = (base * reals[ints[SCALE] + shape * ints[SIZES] + larger]) * reals[EFFICIENCY]
     cost = reals[SAVE_S] + reals[RESTORE_S]
-    if left / reals[ints[PROGRESS] + job] > cost + left / speed:
+    if left / reals[ints[PROGRESS] + FIELDS * job] > cost + left / speed:
         _resize(ints, reals, job, node, larger)

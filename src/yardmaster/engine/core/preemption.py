@@ -43,6 +43,7 @@ from yardmaster.engine.state import (
     CHOSEN,
     COST,
     DISCIPLINE,
+    FIELDS,
     GPU_NODE,
     GUARANTEED,
     HEAP,
@@ -69,6 +70,7 @@ from yardmaster.engine.state import (
     SHAPE_TENANT,
     SHAPE_WATTS,
     SIZE,
+    TENANT_TAKEN,
     TENANT_USED,
     TENANTS,
     VICTIM,
@@ -114,7 +116,9 @@ def key_of_running(ints: Ints, reals: Reals, job: int) -> float:
         return expected_left(ints, reals, job, work_left(ints, reals, job, reals[NOW]))
     if order == OrderKind.ATTAINED:
         began = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
-        return attained_key(ints, reals, job, reals[ints[HELD_S] + job] + (reals[NOW] - began))
+        return attained_key(
+            ints, reals, job, reals[ints[HELD_S] + FIELDS * job] + (reals[NOW] - began)
+        )
     if orders_by_tenant(ints):
         return tenant_key(ints, reals, ints[ints[JOB_SHAPE] + job])
     return reals[ints[OFFSET] + job]
@@ -172,29 +176,47 @@ def _list_victims(ints: Ints, reals: Reals, shape: int, key: float, reclaims: bo
     count = 0
     for place in range(ints[RUNNING]):
         other = ints[ints[HEAP] + place]
-        if not may_be_stopped(ints, reals, other):
-            continue
-        if _stands_before(ints, key, key_of_running(ints, reals, other)) or (
-            reclaims and _borrows(ints, other, ints[ints[SHAPE_TENANT] + shape])
+        if may_be_stopped(ints, reals, other) and (
+            reclaims or _stands_before(ints, key, key_of_running(ints, reals, other))
         ):
             reals[ints[COST] + other] = _cost(ints, reals, other)
             push(ints, reals, ints[VICTIM], ints[VICTIM_AT], ints[COST], count, other)
             count += 1
-    # Emptying the heap from the front leaves the members in order; they are laid out behind it.
+    for tenant in range(ints[TENANTS]):
+        ints[ints[TENANT_TAKEN] + tenant] = 0
+    # Emptying the heap from the front brings them in order.
+    listed = 0
     for place in range(count):
-        first = ints[ints[VICTIM]]
-        remove(ints, reals, ints[VICTIM], ints[VICTIM_AT], ints[COST], count - place, first)
-        ints[ints[CHOSEN] + place] = first
-    for place in range(count):
+        other = ints[ints[VICTIM]]
+        remove(ints, reals, ints[VICTIM], ints[VICTIM_AT], ints[COST], count - place, other)
+        is_behind = _stands_before(ints, key, key_of_running(ints, reals, other))
+        if _may_lose(ints, other, shape, is_behind, reclaims):
+            ints[ints[CHOSEN] + listed] = other
+            listed += 1
+    for place in range(listed):
         ints[ints[VICTIM] + place] = ints[ints[CHOSEN] + place]
-    return count
+    return listed
 
 
 @kernel
-def _borrows(ints: Ints, job: int, tenant: int) -> bool:
-    """Whether a running job belongs to another tenant that uses more than it is guaranteed."""
-    other = ints[ints[SHAPE_TENANT] + ints[ints[JOB_SHAPE] + job]]
-    return other != tenant and ints[ints[TENANT_USED] + other] > ints[ints[GUARANTEED] + other]
+def _may_lose(ints: Ints, job: int, shape: int, is_behind: bool, reclaims: bool) -> bool:
+    """Whether a running job's tenant may lose it to a job of `shape`, and if so, count it as lost.
+
+    Tenants keep what they are guaranteed: from another tenant a job is taken by key only if that
+    much is left without it, and to reclaim a guarantee only while the other holds more than its
+    own.
+    """
+    if ints[TENANTS] == 0:
+        return is_behind
+    tenant = ints[ints[SHAPE_TENANT] + ints[ints[JOB_SHAPE] + job]]
+    size, guaranteed = ints[ints[SIZE] + job], ints[ints[GUARANTEED] + tenant]
+    held = ints[ints[TENANT_USED] + tenant] - ints[ints[TENANT_TAKEN] + tenant]
+    may = is_behind
+    if tenant != ints[ints[SHAPE_TENANT] + shape]:
+        may = (is_behind and held - size >= guaranteed) or (reclaims and held > guaranteed)
+    if may:
+        ints[ints[TENANT_TAKEN] + tenant] += size
+    return may
 
 
 @kernel

@@ -16,12 +16,12 @@ from yardmaster.engine.state import (
     EXPECTED_END,
     EXPECTED_HEAP,
     EXPECTED_HEAP_AT,
+    FIELDS,
     GPU_NODE,
     HEAP,
     HEAP_AT,
     JOB_SHAPE,
     KINDS,
-    LAST_SAVE,
     LEFT,
     NODE_FACTOR,
     NODE_RACK,
@@ -77,17 +77,17 @@ def speed_of_plan(ints: Ints, reals: Reals, shape: int) -> float:
 @kernel
 def work_left(ints: Ints, reals: Reals, job: int, moment: float) -> float:
     """Return the work a running job will have left at a moment, if nothing changes until then."""
-    left = reals[ints[LEFT] + job]
-    begin = max(reals[ints[UPDATED] + job], reals[ints[ORIGIN] + job])
+    left = reals[ints[LEFT] + FIELDS * job]
+    begin = max(reals[ints[UPDATED] + FIELDS * job], reals[ints[ORIGIN] + FIELDS * job])
     if moment > begin:
-        left = max(left - reals[ints[PROGRESS] + job] * (moment - begin), 0.0)
+        left = max(left - reals[ints[PROGRESS] + FIELDS * job] * (moment - begin), 0.0)
     return left
 
 
 @kernel
 def last_save(ints: Ints, reals: Reals, job: int, moment: float) -> float:
     """Return the second of the segment's newest checkpoint by a moment; its origin if none."""
-    origin = reals[ints[ORIGIN] + job]
+    origin = reals[ints[ORIGIN] + FIELDS * job]
     if reals[EVERY_S] < math.inf and moment > origin:
         count = math.floor((moment - origin) / reals[EVERY_S])
         if count >= 1:
@@ -99,13 +99,12 @@ def last_save(ints: Ints, reals: Reals, job: int, moment: float) -> float:
 def settle(ints: Ints, reals: Reals, job: int) -> None:
     """Book the work done and saved up to now."""
     now = reals[NOW]
-    begin = max(reals[ints[UPDATED] + job], reals[ints[ORIGIN] + job])
+    begin = max(reals[ints[UPDATED] + FIELDS * job], reals[ints[ORIGIN] + FIELDS * job])
     saved_at = last_save(ints, reals, job, now)
     if saved_at > begin:
-        reals[ints[SAVED] + job] = work_left(ints, reals, job, saved_at)
-        reals[ints[LAST_SAVE] + job] = saved_at
-    reals[ints[LEFT] + job] = work_left(ints, reals, job, now)
-    reals[ints[UPDATED] + job] = now
+        reals[ints[SAVED] + FIELDS * job] = work_left(ints, reals, job, saved_at)
+    reals[ints[LEFT] + FIELDS * job] = work_left(ints, reals, job, now)
+    reals[ints[UPDATED] + FIELDS * job] = now
 
 
 @kernel
@@ -136,19 +135,18 @@ def colocation(ints: Ints, reals: Reals, job: int) -> float:
 def begin_progress(ints: Ints, reals: Reals, job: int, overhead: float) -> None:
     """Set a job going now on GPUs it already holds, after `overhead` seconds without progress."""
     now = reals[NOW]
-    reals[ints[UPDATED] + job] = now
-    reals[ints[ORIGIN] + job] = now + overhead
-    reals[ints[LAST_SAVE] + job] = now + overhead
+    reals[ints[UPDATED] + FIELDS * job] = now
+    reals[ints[ORIGIN] + FIELDS * job] = now + overhead
     _set_ends(ints, reals, job)
 
 
 @kernel
 def _set_ends(ints: Ints, reals: Reals, job: int) -> None:
-    speed = reals[ints[BASE_SPEED] + job] * colocation(ints, reals, job)
+    speed = reals[ints[BASE_SPEED] + FIELDS * job] * colocation(ints, reals, job)
     progress = speed * reals[EFFICIENCY]
-    reals[ints[PROGRESS] + job] = progress
-    begin = max(reals[ints[UPDATED] + job], reals[ints[ORIGIN] + job])
-    left = reals[ints[LEFT] + job]
+    reals[ints[PROGRESS] + FIELDS * job] = progress
+    begin = max(reals[ints[UPDATED] + FIELDS * job], reals[ints[ORIGIN] + FIELDS * job])
+    left = reals[ints[LEFT] + FIELDS * job]
     reals[ints[END] + job] = begin + left / progress
     if ints[TRUE_ENDS] == 0:
         expected = expected_left(ints, reals, job, left)

@@ -26,6 +26,7 @@ from yardmaster.engine.state import (
     CLIP_HIGH,
     CLIP_LOW,
     DISCIPLINE,
+    FIELDS,
     GROUP,
     GROUPS,
     HELD_S,
@@ -309,10 +310,12 @@ def _set_key(ints: Ints, reals: Reals, job: int) -> None:
     if ints[DISCIPLINE] == Discipline.TIMESLICE:
         reals[ints[OFFSET] + job] = float(ints[ints[ROUNDS] + job])
     elif ints[ORDER] == OrderKind.REMAINING:
-        left = reals[ints[LEFT] + job]
+        left = reals[ints[LEFT] + FIELDS * job]
         reals[ints[OFFSET] + job] = expected_left(ints, reals, job, left)
     elif ints[ORDER] == OrderKind.ATTAINED:
-        reals[ints[OFFSET] + job] = attained_key(ints, reals, job, reals[ints[HELD_S] + job])
+        reals[ints[OFFSET] + job] = attained_key(
+            ints, reals, job, reals[ints[HELD_S] + FIELDS * job]
+        )
 
 
 @kernel

@@ -27,6 +27,7 @@ from yardmaster.engine.state import (
     EXPECTED_END,
     EXPECTED_HEAP,
     EXPECTED_HEAP_AT,
+    FIELDS,
     GPU_NODE,
     HEAP,
     HEAP_AT,
@@ -138,13 +139,13 @@ def _start_really(ints: Ints, reals: Reals, job: int) -> None:
     ints[ints[SIZE] + job] = size
     ints[ints[ROUNDS] + job] += 1
     _book(ints, job, 1)
-    reals[ints[BASE_SPEED] + job] = speed_of_plan(ints, reals, shape)
-    begin_progress(ints, reals, job, reals[ints[OVERHEAD] + job])
+    reals[ints[BASE_SPEED] + FIELDS * job] = speed_of_plan(ints, reals, shape)
+    begin_progress(ints, reals, job, reals[ints[OVERHEAD] + FIELDS * job])
     enter_heaps(ints, reals, job)
     if shares:
         change_speed_of_sharers(ints, reals, ints[ints[SHARED_GPU] + job], job)
     if ints[DISCIPLINE] == Discipline.CONSERVATIVE and (
-        reals[ints[PROGRESS] + job] != 1.0 or reals[ints[OVERHEAD] + job] != 0.0
+        reals[ints[PROGRESS] + FIELDS * job] != 1.0 or reals[ints[OVERHEAD] + FIELDS * job] != 0.0
     ):
         ints[REPLAN] = 1  # promises were made for its run time at the reference speed
 
@@ -194,7 +195,7 @@ def finish(ints: Ints, reals: Reals, job: int) -> None:
         release(ints, job)
     run_time = reals[NOW] - reals[ints[SEGMENT_START] + segment]
     if REAL_CLUSTERS and ints[IS_REAL] == 1:
-        run_time += reals[ints[HELD_S] + job]
+        run_time += reals[ints[HELD_S] + FIELDS * job]
     remember_run_time(ints, reals, job, run_time)
 
 
@@ -219,7 +220,7 @@ def _take_out(ints: Ints, reals: Reals, job: int) -> None:
 @spliced_kernel
 def _finish_really(ints: Ints, reals: Reals, job: int, segment: int) -> None:
     ints[ints[SEGMENT_CAUSE] + segment] = Cause.FINISHED.value
-    reals[ints[SEGMENT_WASTED] + segment] = reals[ints[OVERHEAD] + job]
+    reals[ints[SEGMENT_WASTED] + segment] = reals[ints[OVERHEAD] + FIELDS * job]
     leave_heaps(ints, reals, job)
     _give_back(ints, reals, job)
 
@@ -247,22 +248,22 @@ def stop(ints: Ints, reals: Reals, job: int, cause: int) -> None:
     now = reals[NOW]
     segment = ints[ints[JOB_SEGMENT] + job]
     began = reals[ints[SEGMENT_START] + segment]
-    wasted = min(reals[ints[OVERHEAD] + job], now - began)
+    wasted = min(reals[ints[OVERHEAD] + FIELDS * job], now - began)
     overhead = reals[RESTORE_S]
     is_killed = cause == Cause.NODE_FAILED or (
         cause == Cause.PREEMPTED and ints[SAVES_ON_PREEMPTION] == 0
     )
     if not is_killed:
-        reals[ints[SAVED] + job] = reals[ints[LEFT] + job]
+        reals[ints[SAVED] + FIELDS * job] = reals[ints[LEFT] + FIELDS * job]
         overhead = reals[SAVE_S] + reals[RESTORE_S]
     else:
         wasted += lost_s(ints, reals, job)
-        reals[ints[LEFT] + job] = reals[ints[SAVED] + job]
-    left = reals[ints[LEFT] + job]
+        reals[ints[LEFT] + FIELDS * job] = reals[ints[SAVED] + FIELDS * job]
+    left = reals[ints[LEFT] + FIELDS * job]
     is_untouched = left == reals[ints[DURATION] + job]
-    reals[ints[OVERHEAD] + job] = 0.0 if is_untouched else overhead
+    reals[ints[OVERHEAD] + FIELDS * job] = 0.0 if is_untouched else overhead
     reals[ints[VALUE] + job] = expected_left(ints, reals, job, left) + reals[RESTORE_S]
-    reals[ints[HELD_S] + job] += now - began
+    reals[ints[HELD_S] + FIELDS * job] += now - began
     reals[ints[SEGMENT_END] + segment] = now
     reals[ints[SEGMENT_WASTED] + segment] = wasted
     ints[ints[SEGMENT_CAUSE] + segment] = cause
@@ -272,7 +273,7 @@ def stop(ints: Ints, reals: Reals, job: int, cause: int) -> None:
 @kernel
 def lost_s(ints: Ints, reals: Reals, job: int) -> float:
     """Return the seconds of progress a running job would lose if it were killed now."""
-    saved_at = max(last_save(ints, reals, job, reals[NOW]), reals[ints[ORIGIN] + job])
+    saved_at = max(last_save(ints, reals, job, reals[NOW]), reals[ints[ORIGIN] + FIELDS * job])
     return max(reals[NOW] - saved_at, 0.0)
 
 

@@ -70,10 +70,50 @@ def plan_by_score(ints: Ints, reals: Reals, shape: int, placement: int) -> bool:
             if _fragments_of_plan(ints) <= 0:
                 return True
             _undo_plan(ints)
+    if ints[ints[SHAPE_SINGLE] + shape] == 0 and (
+        placement == Placement.FASTEST or placement == Placement.POWER
+    ):
+        kind = _best_type(ints, reals, shape, placement)
+        if kind != NOTHING:
+            return _plan_on_type(ints, reals, shape, placement, kind)
+    return _plan_on_type(ints, reals, shape, placement, NOTHING)
+
+
+@kernel
+def _best_type(ints: Ints, reals: Reals, shape: int, placement: int) -> int:
+    """Return the best GPU type that holds the whole gang, or NOTHING.
+
+    A gang works at the speed of its slowest member, so mixing types wastes the faster ones.
+    """
+    cap = ints[ints[SHAPE_CAP] + shape]
+    best = NOTHING
+    best_score = math.inf
+    for kind in range(ints[TYPES]):
+        speed = reals[ints[SPEED] + shape * ints[TYPES] + kind]
+        score = -speed
+        if placement == Placement.POWER:
+            score = reals[ints[TYPE_WATTS] + kind] / speed
+        if (ints[ints[SHAPE_TYPES] + shape] >> kind) & 1 == 0:
+            continue
+        if best != NOTHING and score >= best_score:
+            continue
+        room = 0
+        for node in range(ints[NODES]):
+            if ints[ints[NODE_TYPE] + node] == kind:
+                room += min(ints[ints[AVAILABLE] + node], cap)
+        if room >= ints[ints[SHAPE_GPUS] + shape]:
+            best = kind
+            best_score = score
+    return best
+
+
+@kernel
+def _plan_on_type(ints: Ints, reals: Reals, shape: int, placement: int, kind: int) -> bool:
+    """Plan a gang node by node, on one GPU type or (NOTHING) on any."""
     ints[PLAN] = 0
     missing = ints[ints[SHAPE_GPUS] + shape]
     while missing > 0:
-        node = _best_node(ints, reals, shape, placement, missing)
+        node = _best_node(ints, reals, shape, placement, missing, kind)
         if node == NOTHING:
             _undo_plan(ints)
             return False
@@ -107,8 +147,10 @@ def _is_allowed(ints: Ints, shape: int, node: int) -> bool:
 
 
 @kernel
-def _best_node(ints: Ints, reals: Reals, shape: int, placement: int, missing: int) -> int:
-    """Return the available node of least (score, pack rank, number), or NOTHING."""
+def _best_node(
+    ints: Ints, reals: Reals, shape: int, placement: int, missing: int, kind: int
+) -> int:
+    """Return the available node (of one type) of least (score, pack rank, number), or NOTHING."""
     cap = ints[ints[SHAPE_CAP] + shape]
     least = missing if ints[ints[SHAPE_SINGLE] + shape] == 1 else 1
     best = NOTHING
@@ -117,6 +159,8 @@ def _best_node(ints: Ints, reals: Reals, shape: int, placement: int, missing: in
     for node in range(ints[NODES]):
         room = ints[ints[AVAILABLE] + node]
         if room < least or not _is_allowed(ints, shape, node):
+            continue
+        if kind != NOTHING and ints[ints[NODE_TYPE] + node] != kind:
             continue
         score = node_score(ints, reals, shape, node, placement, min(room, cap, missing))
         rank = room if min(room, cap) >= missing else BEHIND_TIGHT - room

@@ -128,7 +128,9 @@ def _is_option(ints: Ints, shape: int, gpu: int) -> bool:
     if ints[ints[GPU_SHARERS] + gpu] > 0:
         return can_join(ints, shape, gpu)
     node = ints[ints[GPU_NODE] + gpu]
-    return usable_now(ints, shape, node) >= 1 and lowest_free_gpu(ints, node) == gpu
+    if ints[ints[NODE_FREE] + node] == 0 or lowest_free_gpu(ints, node) != gpu:
+        return False
+    return usable_now(ints, shape, node) >= 1
 
 
 @kernel

@@ -83,7 +83,7 @@ def _grow(yard: Yard, run: Run) -> None:
     size = min(size, run.size + yard.tenants.spare_gpus(gang))
     if size <= run.size:
         return
-    left_s = run.left_at(yard.now_s)
+    left_s = run.job.expected_left_s(run.left_at(yard.now_s))
     new_rate = yard.rules.rate(gang, {node: size})
     if left_s / run.rate > (conditions.save_s + conditions.restore_s) + left_s / new_rate:
         _resize(yard, run, size)

@@ -56,9 +56,9 @@ class Tenants:
             return 0
         return 1 if used <= self.limit[gang.tenant] else None
 
-    def borrows(self, gang: Gang) -> bool:
-        """Whether the job's tenant holds more than it is guaranteed."""
-        return self.used_gpus(gang) > self.guaranteed[gang.tenant]
+    def borrowed_gpus(self, gang: Gang) -> int:
+        """GPUs that the job's tenant holds beyond its guarantee; negative if it holds fewer."""
+        return self.used_gpus(gang) - self.guaranteed[gang.tenant]
 
     def spare_gpus(self, gang: Gang) -> int:
         """GPUs that the tenant may still add."""

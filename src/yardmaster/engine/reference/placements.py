@@ -20,6 +20,9 @@ Choice = Callable[[list[int], int, Plan], int]
 TIERED = frozenset({Placement.TIER, Placement.DEFRAG, Placement.LOADBALANCE})
 """Placements that first look for plans over as few nodes as possible."""
 
+BY_TYPE = frozenset({Placement.FASTEST, Placement.POWER})
+"""Placements that keep a gang on one GPU type where one type holds it."""
+
 
 def node_by_node(gang: Gang, usable: Sequence[int], choose: Choice) -> Plan:
     """Choose nodes one at a time, each at most once, until the gang is complete."""
@@ -62,6 +65,8 @@ class Placer:
             return self._tiered(gang, usable)
         if self.placement == Placement.RANDOM:
             return node_by_node(gang, usable, self._lot(gang))
+        if self.placement in BY_TYPE and not gang.stays_on_one_node:
+            usable = self._on_one_type(gang, usable)
         return node_by_node(
             gang,
             usable,
@@ -69,6 +74,24 @@ class Placer:
                 nodes, key=lambda node: self._rank(gang, node, usable[node], missing)
             ),
         )
+
+    def _on_one_type(self, gang: Gang, usable: Sequence[int]) -> Sequence[int]:
+        """Return what is usable of the best GPU type that holds the whole gang; else everything."""
+        rules = self.rules
+        ranked: list[tuple[float, int, list[int]]] = []
+        for kind in sorted({rules.node_type[node] for node in gang.nodes}):
+            own = [gpus if rules.node_type[node] == kind else 0 for node, gpus in enumerate(usable)]
+            if sum(min(gpus, gang.cap) for gpus in own) >= gang.gpus:
+                ranked.append((self._type_score(gang, kind), kind, own))
+        return min(ranked)[2] if ranked else usable
+
+    def _type_score(self, gang: Gang, kind: int) -> float:
+        """What speaks against a GPU type: slowness, or watts by the work they do."""
+        conditions = self.rules.conditions
+        speed = float(conditions.speed[gang.shape, kind])
+        if self.placement == Placement.FASTEST:
+            return -speed
+        return float(conditions.type_watts[kind]) / speed
 
     def _lot(self, gang: Gang) -> Choice:
         """Choose as the dice fall."""

@@ -6,6 +6,7 @@ turns a job has had.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from yardmaster.engine.reference.floor import Room
@@ -39,23 +40,31 @@ def untried(yard: Yard, tried: set[int]) -> list[int]:
 
 def find_victims(yard: Yard, row: int) -> list[int] | None:
     """Return the jobs to stop so that this one fits; None if stopping cannot help it."""
-    runs = [run for run in yard.stoppable() if _may_stop(yard, row, run)]
-    costed = sorted((_cost(yard, run), run.row, run) for run in runs)
-    by_cost = [(cost, run) for cost, _, run in costed]
+    costed = sorted((_cost(yard, run), run.row, run) for run in yard.stoppable())
+    lost: Counter[int] = Counter()
+    by_cost = [(cost, run) for cost, _, run in costed if _may_stop(yard, row, run, lost)]
     gang = yard.gang(row)
     if gang.stays_on_one_node:
         return _victims_on_one_node(yard, gang, by_cost)
     return _victims_anywhere(yard, gang, [run for _, run in by_cost])
 
 
-def _may_stop(yard: Yard, row: int, run: Run) -> bool:
-    """Whether a job may stop another: by its key, or to get back what its tenant has lent."""
+def _may_stop(yard: Yard, row: int, run: Run, lost: Counter[int]) -> bool:
+    """Whether a job may stop another: by its key, or to get back what its tenant has lent.
+
+    `lost` counts by tenant the GPUs of those it may stop; nobody is left with less than its tenant
+    is guaranteed, except where a job that reaches into the guarantee is reclaimed.
+    """
+    key, other_key = yard.key(row), yard.key(run.row)
     takes_turns = yard.discipline == Discipline.TIMESLICE
-    if yard.key(run.row) > yard.key(row) or (takes_turns and yard.key(run.row) == yard.key(row)):
-        return True
+    may = other_key > key or (takes_turns and other_key == key)
     gang, other = yard.gang(row), run.job.gang
-    is_entitled = yard.class_of(row) == 0 and gang.tenant != other.tenant
-    return is_entitled and yard.tenants.borrows(other)
+    if yard.tenants.guaranteed and gang.tenant != other.tenant:
+        beyond = yard.tenants.borrowed_gpus(other) - lost[other.tenant]
+        may = (may and beyond >= run.size) or (yard.class_of(row) == 0 and beyond > 0)
+    if may:
+        lost[other.tenant] += run.size
+    return may
 
 
 def _cost(yard: Yard, run: Run) -> float:
