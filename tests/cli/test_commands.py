@@ -247,7 +247,7 @@ def test_check_explains_a_cluster(tmp_path: Path):
     """A cluster's rules in words, by name or file; mistakes in the file are listed."""
     done = run("check", "tenants-demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "team-0: 16 guaranteed, at most 48" in " ".join(done.stdout.split())
+    assert "team-3: 16 guaranteed, at most 64" in " ".join(done.stdout.split())
     (tmp_path / "c.toml").write_text('[[nodes]]\ngpu_type = "V100"\ngpus = 4\n')
     rules = json.loads(run("check", "c.toml", "--json", cwd=tmp_path).stdout)
     assert rules["machines"].startswith("c: 1 nodes, 4 GPUs")

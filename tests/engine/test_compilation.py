@@ -182,7 +182,13 @@ def test_unwritable_cache_falls_back(monkeypatch, tmp_path, numba_config, is_rea
     assert not compilation.is_cached(is_real=is_real)
 
 
-CORE_FILES = ("engine/core/bits.py", "engine/core/tables.py", "engine/state.py", "model/site.py")
+CORE_FILES = (
+    "engine/core/bits.py",
+    "engine/core/tables.py",
+    "engine/state.py",
+    "model/site.py",
+    "model/schedule.py",
+)
 
 
 @pytest.mark.parametrize("is_real", [False, True])
@@ -197,4 +203,4 @@ def test_every_change_of_the_core_gets_its_own_folder(monkeypatch, tmp_path, is_
         with (tmp_path / name).open("a") as file:
             file.write("\n# changed\n")
         folders.add(compilation.cache_folder(is_real=is_real))
-    assert len(folders) == 6
+    assert len(folders) == 7

@@ -15,6 +15,7 @@ from yardmaster.model.catalogue import cluster_descriptions, cluster_names, load
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.gpus import type_key
 from yardmaster.model.site import Sharing, Site
+from yardmaster.workloads.synthetic import generate
 
 TRACES = Path(__file__).resolve().parents[2] / ".." / "shared" / "traces"
 NEEDS_TRACES = pytest.mark.skipif(not TRACES.is_dir(), reason="needs ../shared/traces")
@@ -74,13 +75,14 @@ def test_the_mixed_cluster_is_known_in_every_respect():
 
 
 def test_the_demo_with_tenants_is_the_demo_with_tenants():
-    """The same machines, shared by four teams whose names generated workloads use."""
+    """The same machines, shared by the eight teams of generated workloads, all GPUs guaranteed."""
     shared, demo = load_cluster("tenants-demo"), load_cluster("demo")
     assert shared.node_gpus.tolist() == demo.node_gpus.tolist()
     assert shared.gpu_types == demo.gpu_types
     quotas = shared.site.quotas
-    assert [quota.tenant for quota in quotas] == ["team-0", "team-1", "team-2", "team-3"]
-    assert sum(quota.guaranteed_gpus for quota in quotas) == 112
+    jobs = generate("venus-like", jobs=500, seed=0, gpus=128, load=0.9)
+    assert {quota.tenant for quota in quotas} == set(jobs.tenant.names)
+    assert sum(quota.guaranteed_gpus for quota in quotas) == demo.gpus
     assert shared.under(demo.site).site == Site()
 
 

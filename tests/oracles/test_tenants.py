@@ -37,16 +37,7 @@ def flood(seed, late_s):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "scheduler",
-    [
-        "static-priority+preemptive",
-        pytest.param(
-            "fifo+preemptive",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="who borrows may stop, by its key, who is within its guarantee",
-            ),
-        ),
-    ],
+    ["static-priority+preemptive", "fifo+preemptive"],
 )
 def test_a_flood_does_not_take_what_is_guaranteed(scheduler, seed):
     """One quantum after it has asked, a tenant has its guarantee, and keeps it while it asks."""

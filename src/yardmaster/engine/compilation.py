@@ -266,7 +266,8 @@ def _source_hash() -> str:
     """Return a short hash of the core's sources and of the interpreter's version."""
     digest = hashlib.sha256(sys.version.encode())
     here = Path(__file__).parent
-    named = [here / "state.py", here.parent / "model" / "site.py", Path(__file__)]
+    model = here.parent / "model"
+    named = [here / "state.py", model / "site.py", model / "schedule.py", Path(__file__)]
     for path in sorted([*here.glob("core/*.py"), *named]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -261,7 +261,7 @@ def _sizes(workload: Workload, shapes: Shapes) -> tuple[IntArray, IntArray, Floa
     from yardmaster.model.speeds import scaling
 
     rows, gpus = shapes.example, shapes.gpus
-    can_resize = shapes.single == 1
+    can_resize = (shapes.single == 1) & (workload.milli_gpu[rows] == 1000)
     least = np.where(can_resize & (workload.min_gpus[rows] > 0), workload.min_gpus[rows], gpus)
     most = np.where(can_resize & (workload.max_gpus[rows] > 0), workload.max_gpus[rows], gpus)
     most = np.minimum(most, np.maximum(shapes.cap, gpus))

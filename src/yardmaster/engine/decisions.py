@@ -113,6 +113,8 @@ def check_plan(situation: Situation, waiting: set[int], row: int, plan: Plan) ->
     wanted = int(situation.shapes.gpus[shape])
     if sum(plan.values()) != wanted or min(plan.values(), default=0) < 1:
         raise YardmasterError(f"The decision gives job {row} {plan}, but it needs {wanted} GPUs.")
+    if situation.shapes.single[shape] and len(plan) > 1:
+        raise YardmasterError(f"The decision spreads job {row} over {plan}; it fits into one node.")
     room = situation.usable(shape)
     cap = int(situation.shapes.cap[shape])
     for node, gpus in plan.items():

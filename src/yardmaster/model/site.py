@@ -10,7 +10,6 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-
 MIG_SLICES = 7
 MIG_SLICE_MILLI = 142
 """Thousandths of a GPU in one of its seven slices."""

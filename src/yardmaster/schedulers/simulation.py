@@ -16,6 +16,7 @@ from yardmaster.engine.replay import Compile, replay
 from yardmaster.engine.requests import shapes_of
 from yardmaster.engine.state import Discipline, OrderKind, Placement
 from yardmaster.errors import InvalidWorkloadError, YardmasterError
+from yardmaster.model.catalogue import load_cluster
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import FloatArray, Workload
@@ -36,7 +37,7 @@ COMPATIBILITIES = ("none", "rlscheduler")
 
 def simulate(
     workload: Workload,
-    cluster: Cluster,
+    cluster: Cluster | str,
     scheduler: str | Scheduler | Order,
     *,
     seed: int = 0,
@@ -50,7 +51,7 @@ def simulate(
 
     Args:
         workload: the jobs.
-        cluster: the machines, empty at the first submission.
+        cluster: the machines, empty at the first submission; or what `load_cluster` takes.
         scheduler: a name such as `sjf+easy@pack`, or a Scheduler, or an Order.
         seed: seed of random orders and placements.
         until_s: cut the simulation after this second of the workload's clock.
@@ -64,6 +65,11 @@ def simulate(
         InvalidWorkloadError: if the scheduler needs estimates that the workload does not have.
         YardmasterError: for names and options that do not exist.
     """
+    if not isinstance(workload, Workload):
+        raise YardmasterError(
+            f"{workload!r} is not a workload; load the jobs first: load_workload({workload!r})."
+        )
+    cluster = cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     if compatibility not in COMPATIBILITIES:

@@ -189,7 +189,7 @@ def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
     for row in rows:
         row["gpus"], row["milli_gpu"] = row.pop("size")
         fewer, more = row.pop("elastic") or (None, None)
-        is_rigid = fewer is None or row["milli_gpu"] < 1000
+        is_rigid = fewer is None
         row["min_gpus"] = 0 if is_rigid else max(row["gpus"] - fewer, 1)
         row["max_gpus"] = 0 if is_rigid else row["gpus"] + more
     return {name: [row[name] for row in rows] for name in rows[0]}
