@@ -192,7 +192,9 @@ def types_matter(count: int, seeds: int) -> list[Result]:
     for blind, aware in (("fifo+easy", "fifo+easy@fastest"), ("sjf+easy", "sjf+easy@fastest")):
         means: dict[str, list[float]] = {blind: [], aware: []}
         for seed in range(seeds):
-            jobs = _at_effective_load(cluster, count, seed)
+            jobs = jobs_for(cluster, count, 0.9, seed, plain=True)
+            dice = np.random.default_rng(seed)
+            jobs = at_effective_load(jobs.with_columns(kind=dice.choice(kinds(), count)), cluster)
             for name, found in means.items():
                 found.append(summarise(simulate(jobs, cluster, name))["mean_jct_s"])
         cuts = 1.0 - np.array(means[aware]) / np.array(means[blind])
@@ -205,12 +207,8 @@ def types_matter(count: int, seeds: int) -> list[Result]:
     return results
 
 
-def _at_effective_load(cluster: Cluster, count: int, seed: int) -> Workload:
-    """Generate jobs that offer 90 % of what the cluster does, type speeds counted."""
-    dice = np.random.default_rng(seed)
-    jobs = jobs_for(cluster, count, 0.9, seed, plain=True).with_columns(
-        kind=dice.choice(kinds(), count)
-    )
+def at_effective_load(jobs: Workload, cluster: Cluster) -> Workload:
+    """Return jobs that load GPUs of equal speed, submitted at a pace that loads these as much."""
     shapes = shapes_of(jobs, cluster)
     conditions = conditions_of(jobs, cluster, shapes, is_needed=True)
     assert conditions is not None  # noqa: S101  (asked for)

@@ -58,6 +58,9 @@ def _arrival_tables(workload: Workload, keys: OrderKeys) -> Tables:
 
 def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> Tables:
     count = len(shapes.gpus)
+    needs = _needs(shapes, conditions)
+    kinds = int(needs.max(initial=0)) + 1
+    tenants = max(len(conditions.guaranteed_gpus), 1)
     return {
         at.SHAPE_MILLI: conditions.milli,
         at.SHAPE_GPU_MIB: conditions.gpu_mib,
@@ -70,6 +73,13 @@ def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> T
         at.SHAPE_MOST: conditions.most_gpus,
         at.SHAPE_MIN_NODES: least_nodes(cluster, shapes),
         at.SHAPE_EXAMPLE: shapes.example,
+        at.SHAPE_ROOM: needs,
+        at.ROOM_VERSION: Filled(NOTHING, kinds),
+        at.ROOM_FITS: Filled(0, kinds),
+        at.ROOM_ROUND: Filled(NOTHING, kinds),
+        at.ROOM_BESIDE: Filled(0, kinds),
+        at.ROOM_FAILED: Filled(NOTHING, kinds * tenants),
+        at.ROOM_FAILED_KEY: Filled(0.0, kinds * tenants),
         at.SHAPE_PLANNED: Filled(NOTHING, count),
         at.WAITING_SHAPE: Filled(NOTHING, count),
         at.WAITING_AT: Filled(NOTHING, count),
@@ -81,6 +91,16 @@ def _shape_tables(cluster: Cluster, shapes: Shapes, conditions: Conditions) -> T
         at.SCALE: conditions.scale.ravel(),
         at.PAIR: conditions.pair.ravel(),
     }
+
+
+def _needs(shapes: Shapes, conditions: Conditions) -> IntArray:
+    """Number the shapes by what they need of nodes: kinds and tenants make no difference there."""
+    columns = (
+        shapes.gpus, shapes.cap, shapes.types, shapes.single, conditions.milli, conditions.gpu_mib,
+        conditions.cpu_milli, conditions.host_mib, conditions.watts,
+    )  # fmt: skip
+    _, number = np.unique(np.stack(columns), axis=1, return_inverse=True)
+    return number.reshape(-1).astype(np.int64)
 
 
 def least_nodes(cluster: Cluster, shapes: Shapes) -> IntArray:

@@ -10,7 +10,7 @@ from yardmaster.engine.core.elastic import elastic_pass
 from yardmaster.engine.core.migration import defrag_pass
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.preemption import preemptive_pass
-from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
+from yardmaster.engine.core.queue import next_fitting, next_job, waiting_shape, waiting_shapes
 from yardmaster.engine.core.reservation import (
     anything_fits,
     limit_backfill,
@@ -111,6 +111,13 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
 
     GPUs only become scarcer during a pass, so a shape that does not fit once is out until the end.
     """
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        job = next_fitting(ints, reals)
+        while job != NOTHING:
+            plan_placement(ints, reals, job)
+            start(ints, reals, job)
+            job = next_fitting(ints, reals)
+        return
     _admit_all(ints, reals)
     while _has_room(ints):
         for index in range(waiting_shapes(ints)):

@@ -57,8 +57,11 @@ from yardmaster.engine.state import (
     NOW,
     OFFSET,
     ORDER,
+    PASSES,
     QUANTUM_S,
     RESTORE_S,
+    ROOM_FAILED,
+    ROOM_FAILED_KEY,
     ROUNDS,
     RUNNING,
     SAVES_ON_PREEMPTION,
@@ -66,6 +69,7 @@ from yardmaster.engine.state import (
     SHAPE_CAP,
     SHAPE_GPUS,
     SHAPE_LIMIT,
+    SHAPE_ROOM,
     SHAPE_SINGLE,
     SHAPE_TENANT,
     SHAPE_WATTS,
@@ -73,6 +77,7 @@ from yardmaster.engine.state import (
     TENANT_TAKEN,
     TENANT_USED,
     TENANTS,
+    VERSION,
     VICTIM,
     VICTIM_AT,
     WATTS_USED,
@@ -152,22 +157,72 @@ def _make_room(ints: Ints, reals: Reals, job: int, worst: float) -> bool:
     """Stop the cheapest running jobs that make room for this one; False if none would."""
     shape = ints[ints[JOB_SHAPE] + job]
     key = key_now(ints, reals, job)
-    reclaims = ints[TENANTS] > 0 and class_of(ints, shape) == WITHIN_GUARANTEE
+    reclaims = _can_reclaim(ints, shape)
     # What belongs to a tenant changes with every start, so the bound holds for other keys only.
     if not reclaims and not _stands_before(ints, key, worst) and not orders_by_tenant(ints):
         return False
-    count = _list_victims(ints, reals, shape, key, reclaims)
-    if count == 0:
+    if _has_failed(ints, reals, shape, key):
         return False
-    begin_room(ints, reals)
-    if ints[ints[SHAPE_SINGLE] + shape] == 1:
-        chosen = _choose_on_one_node(ints, reals, shape, count)
-    else:
-        chosen = _choose_anywhere(ints, shape, count)
+    count = _list_victims(ints, reals, shape, key, reclaims)
+    chosen = 0
+    if count > 0:
+        begin_room(ints, reals)
+        if ints[ints[SHAPE_SINGLE] + shape] == 1:
+            chosen = _choose_on_one_node(ints, reals, shape, count)
+        else:
+            chosen = _choose_anywhere(ints, shape, count)
+    if chosen == 0:
+        _remember_failure(ints, reals, shape, key)
+        return False
     _sort_chosen(ints, chosen)
     for place in range(chosen):
         requeue(ints, reals, ints[ints[CHOSEN] + place], Cause.PREEMPTED.value)
-    return chosen > 0
+    return True
+
+
+@kernel
+def _can_reclaim(ints: Ints, shape: int) -> bool:
+    """Whether a job of this shape is within its guarantee, and somebody else beyond theirs."""
+    if ints[TENANTS] == 0 or class_of(ints, shape) != WITHIN_GUARANTEE:
+        return False
+    for tenant in range(ints[TENANTS]):
+        if tenant != ints[ints[SHAPE_TENANT] + shape] and (
+            ints[ints[TENANT_USED] + tenant] > ints[ints[GUARANTEED] + tenant]
+        ):
+            return True
+    return False
+
+
+@kernel
+def _failure_place(ints: Ints, shape: int) -> int:
+    tenant = ints[ints[SHAPE_TENANT] + shape] if ints[TENANTS] > 0 else 0
+    return ints[ints[SHAPE_ROOM] + shape] * max(ints[TENANTS], 1) + tenant
+
+
+@kernel
+def _stamp(ints: Ints) -> int:
+    """Return a number that stays the same until a job starts or stops, or the pass is over."""
+    return (ints[PASSES] << 32) + ints[VERSION]
+
+
+@kernel
+def _has_failed(ints: Ints, reals: Reals, shape: int, key: float) -> bool:
+    """Whether the same needs were in vain for a job of the same tenant that stood no further back.
+
+    Nothing has started or stopped since in this pass, so there are no more victims now.
+    """
+    place = _failure_place(ints, shape)
+    return (
+        ints[ints[ROOM_FAILED] + place] == _stamp(ints)
+        and reals[ints[ROOM_FAILED_KEY] + place] <= key
+    )
+
+
+@kernel
+def _remember_failure(ints: Ints, reals: Reals, shape: int, key: float) -> None:
+    place = _failure_place(ints, shape)
+    ints[ints[ROOM_FAILED] + place] = _stamp(ints)
+    reals[ints[ROOM_FAILED_KEY] + place] = key
 
 
 @kernel

@@ -21,6 +21,7 @@ from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.core.bits import dice
 from yardmaster.engine.core.heap import push, remove
 from yardmaster.engine.core.progress import expected_left
+from yardmaster.engine.core.room import fits
 from yardmaster.engine.core.tenants import HELD_BACK, class_of, orders_by_tenant, tenant_key
 from yardmaster.engine.state import (
     CLIP_HIGH,
@@ -251,6 +252,15 @@ def _next_in_list(ints: Ints, reals: Reals) -> int:
                 best = job
                 best_key = key
     return best
+
+
+@kernel
+def next_fitting(ints: Ints, reals: Reals) -> int:
+    """Return the first job by (class of its tenant, key, row) that fits now, or NOTHING."""
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
+        reals[ints[SHAPE_LIMIT] + shape] = math.inf if fits(ints, shape) else -1.0
+    return next_job(ints, reals)
 
 
 @kernel

@@ -42,6 +42,9 @@ from yardmaster.engine.state import (
     PLAN_GPUS,
     PLAN_NODE,
     PLAN_SHARED,
+    ROOM_BESIDE,
+    ROOM_ROUND,
+    ROUND,
     RUNNING,
     SCALE,
     SHAPE_CAP,
@@ -52,6 +55,7 @@ from yardmaster.engine.state import (
     SHAPE_MIB,
     SHAPE_PLANNED,
     SHAPE_QUEUED,
+    SHAPE_ROOM,
     SHAPE_SINGLE,
     SHAPE_SPEED,
     SHAPE_TYPES,
@@ -163,6 +167,7 @@ def limit_backfill(ints: Ints, reals: Reals, shadow: float) -> bool:
     must be expected to end by the shadow time.
     """
     most = _make_available_beside(ints) if ints[IS_REAL] == 0 else 0
+    ints[ROUND] += 1
     any_shape = False
     for index in range(waiting_shapes(ints)):
         shape = waiting_shape(ints, index)
@@ -219,8 +224,13 @@ def _fits_really_beside(ints: Ints, reals: Reals, shape: int, shadow: float) -> 
         return True
     if reals[EXTRA_WATTS] < ints[ints[SHAPE_WATTS] + shape]:
         return False
-    _make_available_really_beside(ints, shape)
-    return fits_within(ints, shape, ints[AVAILABLE])
+    needs = ints[ints[SHAPE_ROOM] + shape]
+    if ints[ints[ROOM_ROUND] + needs] != ints[ROUND]:
+        ints[ints[ROOM_ROUND] + needs] = ints[ROUND]
+        _make_available_really_beside(ints, shape)
+        is_room = fits_within(ints, shape, ints[AVAILABLE])
+        ints[ints[ROOM_BESIDE] + needs] = 1 if is_room else 0
+    return ints[ints[ROOM_BESIDE] + needs] == 1
 
 
 @kernel

@@ -26,18 +26,22 @@ from yardmaster.engine.state import (
     NODE_WORDS,
     NODES,
     NOTHING,
+    ROOM_FITS,
+    ROOM_VERSION,
     SHAPE_CAP,
     SHAPE_CPU,
     SHAPE_GPU_MIB,
     SHAPE_GPUS,
     SHAPE_MIB,
     SHAPE_MILLI,
+    SHAPE_ROOM,
     SHAPE_SINGLE,
     SHAPE_TYPES,
     SHAPE_WATTS,
     SHARED,
     SHARED_LIST,
     TYPES,
+    VERSION,
     WATTS_USED,
     Ints,
 )
@@ -57,6 +61,16 @@ def fits(ints: Ints, shape: int) -> bool:
 
 @kernel
 def _fits_really(ints: Ints, shape: int) -> bool:
+    """Look it up if the same was asked since the last job started or ended."""
+    needs = ints[ints[SHAPE_ROOM] + shape]
+    if ints[ints[ROOM_VERSION] + needs] != ints[VERSION]:
+        ints[ints[ROOM_VERSION] + needs] = ints[VERSION]
+        ints[ints[ROOM_FITS] + needs] = 1 if _find_room(ints, shape) else 0
+    return ints[ints[ROOM_FITS] + needs] == 1
+
+
+@kernel
+def _find_room(ints: Ints, shape: int) -> bool:
     if not watts_fit(ints, shape):
         return False
     if is_fraction(ints, shape):
