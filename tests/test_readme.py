@@ -61,3 +61,19 @@ def test_number_of_orders_is_right():
 def test_readable_width(name: str):
     """Pages stay short enough to read."""
     assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_example_cluster_is_read(tmp_path):
+    """The cluster file of docs/real-clusters.md is valid, and every rule in it counts."""
+    from yardmaster.model.catalogue import load_cluster
+
+    text = (ROOT / "docs" / "real-clusters.md").read_text("utf-8")
+    path = tmp_path / "ours.toml"
+    path.write_text(text.partition("```toml\n")[2].partition("```")[0], "utf-8")
+    cluster = load_cluster(str(path))
+    site = cluster.site
+    assert cluster.gpus == 8 * 8 + 8 * 8 + 4 * 4
+    assert {quota.tenant for quota in site.quotas} == {"team-0", "team-1"}
+    assert (site.quantum_s, site.checkpoints.every_s, site.failures.retries) == (600.0, 1800.0, 3)
+    assert (site.power.cap_w, len(site.power.price_per_kwh)) == (25_000.0, 24)
+    assert set(cluster.node_sharing.tolist()) == {0, 1}

@@ -20,8 +20,11 @@ from yardmaster.engine.compilation import is_compiled
 from yardmaster.engine.reference.rules import neutral_conditions
 from yardmaster.engine.requests import UNLIMITED
 from yardmaster.engine.state import Discipline, OrderKind
+from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Cause, Outcome
 from yardmaster.model.site import MIG_SLICE_MILLI, MIG_SLICES, Sharing
+from yardmaster.model.workload import Workload
+from yardmaster.schedulers.simulation import simulate
 from yardmaster.testing.real_strategies import DISCIPLINES, raw_situations, real_situations
 from yardmaster.testing.strategies import compiled_fingerprints, situations
 
@@ -306,3 +309,19 @@ def test_compiling_changes_nothing():
         assert pool.submit(is_compiled, is_real=True).result()
         assert not pool.submit(is_compiled, is_real=False).result()
     assert compiled == [schedule.fingerprint() for schedule in plain]
+
+
+def test_a_start_can_make_way_for_a_faster_gpu():
+    """A job passed over because its GPU was too slow is looked at again when that GPU is taken."""
+    jobs = Workload.of(
+        id=["slow", "wide", "head", "passed", "filler"],
+        submit_s=[0, 0, 1, 2, 2],
+        duration_s=[1000, 1000, 100, 700, 100],
+        gpus=[1, 5, 10, 1, 1],
+        gpu_types=["T4", "A100", None, None, None],
+    )
+    cluster = Cluster.of("1x T4:2", "1x A100:8")
+    core = simulate(jobs, cluster, "fifo+easy", compile_core="never")
+    reference = simulate(jobs, cluster, "fifo+easy", engine="simpy")
+    assert core.event_log() == reference.event_log()
+    assert core.start_s[3] == core.start_s[4] == 2.0

@@ -70,6 +70,7 @@ def eta(
     """Predict when waiting jobs (or a new one) will start, with an 80 % interval."""
     from yardmaster.cli.planning import make_plan
     from yardmaster.cli.printing import print_table
+    from yardmaster.errors import YardmasterError
     from yardmaster.experiments.questions import run_eta
     from yardmaster.experiments.run_directory import (
         command_line,
@@ -79,6 +80,8 @@ def eta(
     from yardmaster.report.eta import eta_table, headline, moment_title
     from yardmaster.report.question_pages import write_eta_page
 
+    if hours is not None and gpus is None:
+        raise YardmasterError("--hours says how long a new job runs; it goes with --gpus.")
     plan = make_plan(
         command="eta",
         workload=workload,

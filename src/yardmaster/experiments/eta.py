@@ -21,6 +21,7 @@ import numpy as np
 
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.replay import COMPILE_ABOVE_JOBS
+from yardmaster.engine.requests import shapes_of
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.layout import FILLER, Layout, layout_of
 from yardmaster.experiments.pace import without_failures
@@ -99,6 +100,7 @@ def predict(
     asked = snapshot.queued if rows is None else np.asarray(rows, dtype=np.int64)
     if not len(asked):
         raise YardmasterError(f"Nobody waits at second {snapshot.now_s:g}; ask for a new job.")
+    _refuse_impossible(snapshot, asked)
     if simulations < 1:
         raise YardmasterError(f"At least one simulation is needed, got {simulations}.")
     future = _Future.of(snapshot, simulations, seed)
@@ -120,6 +122,18 @@ def predict(
         wait_s=waits,
         notes=tuple(future.notes()),
     )
+
+
+def _refuse_impossible(snapshot: Snapshot, asked: IntArray) -> None:
+    """Refuse to predict the start of a job that the empty cluster could not hold."""
+    shape = shapes_of(snapshot.jobs, snapshot.cluster).of_job
+    never = asked[shape[asked] < 0]
+    if len(never):
+        jobs, row = snapshot.jobs, int(never[0])
+        raise YardmasterError(
+            f"Job {jobs.id[row]} asks for {jobs.gpus[row]} GPUs and can never start on"
+            f" {snapshot.cluster.name!r} ({snapshot.cluster.gpus} GPUs), under its limits."
+        )
 
 
 @dataclass(frozen=True, slots=True)

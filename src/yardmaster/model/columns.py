@@ -27,7 +27,7 @@ class Column(NamedTuple):
 COLUMNS: tuple[Column, ...] = (
     Column("id", "text or integer", "row number", "unique name of the job"),
     Column("submit_s", "float", "required", "seconds on the workload's clock at submission, ≥ 0"),
-    Column("duration_s", "float", "required", "seconds of run time on the GPUs it gets, ≥ 0"),
+    Column("duration_s", "float", "required", "run time in seconds on the reference GPU type, ≥ 0"),
     Column("estimate_s", "float", "NaN", "run time the user asked for or a model predicted, > 0"),
     Column("gpus", "integer", "1", "GPUs held at once by the gang, ≥ 1"),
     Column(

@@ -41,6 +41,11 @@ def kinds() -> tuple[str, ...]:
     return tuple(_known().measured)
 
 
+def is_measured(kind: str) -> bool:
+    """Whether a kind of this name was measured."""
+    return _find(kind) is not None
+
+
 def speed(kind: str | None, gpu: GpuType, reference: GpuType) -> float:
     """Return how much work a second on `gpu` does, in seconds on `reference`.
 

@@ -161,7 +161,7 @@ def _power(power: Power, cluster: Cluster) -> Iterator[str]:
         yield f"Running jobs may draw at most {power.cap_w / 1000:g} kW above that together."
     yield from _by_hour("A kilowatt-hour costs", power.price_per_kwh, "0.15, as no price is set")
     if power.carbon_g_per_kwh:
-        yield from _by_hour("It emits grams of CO₂:", power.carbon_g_per_kwh, "")
+        yield from _by_hour("Grams of CO₂ per kilowatt-hour:", power.carbon_g_per_kwh, "")
     if not isinf(power.sleep_after_s):
         yield f"A node without a job sleeps after {_duration(power.sleep_after_s)}."
 

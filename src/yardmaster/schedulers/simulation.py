@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -185,10 +185,40 @@ def remarks(
         notes.append("stopping, moving and resizing jobs costs no time: the site sets no costs")
     if conditions is not None and conditions.outages:
         notes.append(f"{len(conditions.outages):,} node failures listed or drawn (seeded)")
+    notes += _strangers(workload, cluster, conditions)
+    if scheduler.order.name == "off-peak" and len(cluster.site.power.price_per_kwh) < 2:
+        notes.append(
+            "off-peak waits for nothing here: the site's [power] has no price_per_kwh curve"
+        )
     elastic = int(np.count_nonzero((workload.min_gpus > 0) | (workload.max_gpus > 0)))
     if elastic and scheduler.discipline is not Discipline.ELASTIC:
         notes.append(f"{elastic:,} elastic jobs keep their number of GPUs; +elastic resizes them")
     return tuple(notes)
+
+
+def _strangers(workload: Workload, cluster: Cluster, conditions: Conditions | None) -> list[str]:
+    """Name quotas without jobs and kinds that nobody measured: often misspelt, never an error."""
+    notes = []
+    owners = set(workload.tenant.names)
+    idle = [quota.tenant for quota in cluster.site.quotas if quota.tenant not in owners]
+    if idle:
+        notes.append(f"no job belongs to {_some(idle)}, whom the site gives quotas")
+    if conditions is not None and (conditions.speed != 1.0).any():
+        from yardmaster.model.speeds import is_measured
+
+        unknown_kinds = [kind for kind in workload.kind.names if not is_measured(kind)]
+        if unknown_kinds:
+            notes.append(
+                f"nobody measured jobs of kind {_some(unknown_kinds)}; they run at the ratio of"
+                " peak FP32 (see `yardmaster list kinds`)"
+            )
+    return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def _estimates(workload: Workload, scheduler: Scheduler) -> FloatArray | None:

@@ -209,12 +209,14 @@ def _stamp(ints: Ints) -> int:
 def _has_failed(ints: Ints, reals: Reals, shape: int, key: float) -> bool:
     """Whether the same needs were in vain for a job of the same tenant that stood no further back.
 
-    Nothing has started or stopped since in this pass, so there are no more victims now.
+    Nothing has started or stopped since in this pass, so there are no more victims now. Where
+    tenants are guaranteed something, fewer rivals for it may mean other victims: then only an
+    equal key tells.
     """
     place = _failure_place(ints, shape)
-    return (
-        ints[ints[ROOM_FAILED] + place] == _stamp(ints)
-        and reals[ints[ROOM_FAILED_KEY] + place] <= key
+    failed_key = reals[ints[ROOM_FAILED_KEY] + place]
+    return ints[ints[ROOM_FAILED] + place] == _stamp(ints) and (
+        failed_key == key or (failed_key < key and ints[TENANTS] == 0)
     )
 
 

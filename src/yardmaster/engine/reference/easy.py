@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import groupby
 
 from yardmaster.engine.reference.floor import Room
@@ -15,30 +14,41 @@ from yardmaster.engine.reference.yard import Place, Yard
 
 def easy(yard: Yard) -> None:
     """Start jobs up to the first that does not fit; then those that do not delay that one."""
-    choices = yard.choices()
-    for row in choices:
+    for row in yard.choices():
         if not yard.starts(row):
-            _backfill(yard, row, choices)
+            _backfill(yard, row)
             return
 
 
-def _backfill(yard: Yard, head: int, others: Iterator[int]) -> None:
-    """Start those that end before the head's reservation or use only what it leaves over."""
+def _backfill(yard: Yard, head: int) -> None:
+    """Start the first in order that does not delay the head, again and again.
+
+    A start may change where others would run, and how fast, so all are looked at anew.
+    """
     shadow_s, extra = reservation(yard, yard.gang(head))
-    for row in others:
-        place = yard.place(row)
-        if place is None:
-            continue
-        gang = yard.gang(row)
-        rate = yard.planning_rate(gang, place.plan)
-        if yard.queue_value_s(row) <= (shadow_s - yard.now_s) * rate:
-            yard.start(row, place)
-            continue
-        spare = yard.room.beside(extra)
-        if spare.fits(gang):  # a fractional job too needs a whole GPU here
-            plan = yard.planned(gang, spare)
-            yard.start(row, Place(plan))
-            extra.take(gang, plan)
+    while any(
+        _starts_beside(yard, row, shadow_s, extra) for row in yard.in_order(yard.waiting - {head})
+    ):
+        pass
+
+
+def _starts_beside(yard: Yard, row: int, shadow_s: float, extra: Room) -> bool:
+    """Start a job that ends before the reservation or uses only what it leaves over."""
+    place = yard.place(row)
+    if place is None:
+        return False
+    gang = yard.gang(row)
+    rate = yard.planning_rate(gang, place.plan)
+    if yard.queue_value_s(row) <= (shadow_s - yard.now_s) * rate:
+        yard.start(row, place)
+        return True
+    spare = yard.room.beside(extra)
+    if not spare.fits(gang):  # a fractional job too needs a whole GPU here
+        return False
+    plan = yard.planned(gang, spare)
+    yard.start(row, Place(plan))
+    extra.take(gang, plan)
+    return True
 
 
 def reservation(yard: Yard, head: Gang) -> tuple[float, Room]:
