@@ -39,7 +39,13 @@ def said(site: Site, topic: str) -> str:
         (
             Site(power=Power(2000.0, (0.1, *[0.4] * 23), (200.0,), 900.0)),
             "power",
-            ["2 kW above", "from 0.1 (hour 0", "0.4 (hour 1)", "kilowatt-hour: 200", "after 15 min"],
+            [
+                "2 kW above",
+                "from 0.1 (hour 0",
+                "0.4 (hour 1)",
+                "CO₂ per kilowatt-hour: 200",
+                "15 min",
+            ],
         ),
         (Site(), "speeds", ["measured on V100", "A100 1.24×", "within one node"]),
         (Site(equal_speeds=True), "speeds", ["equally fast"]),
