@@ -18,8 +18,6 @@ from yardmaster.engine.state import (
     GPU_NODE,
     GPU_SHARERS,
     GPU_STAYING,
-    GPUS,
-    HAS_SHARING,
     HELD,
     HELD_COUNT,
     HELD_NEXT,
@@ -32,7 +30,9 @@ from yardmaster.engine.state import (
     SHAPE_CAP,
     SHAPE_CPU,
     SHAPE_MIB,
+    SHARED,
     SHARED_GPU,
+    SHARED_LIST,
     WATTS_USED,
     Ints,
     Reals,
@@ -48,9 +48,9 @@ def begin_room(ints: Ints, reals: Reals) -> None:
     copy_table(ints, ints[NODE_CPU], ints[EXTRA_CPU])
     copy_table(ints, ints[NODE_MIB], ints[EXTRA_MIB])
     reals[EXTRA_WATTS] = float(ints[CAP_WATTS] - ints[WATTS_USED])
-    if ints[HAS_SHARING] == 1:
-        for gpu in range(ints[GPUS]):
-            ints[ints[GPU_STAYING] + gpu] = ints[ints[GPU_SHARERS] + gpu]
+    for place in range(ints[SHARED]):
+        gpu = ints[ints[SHARED_LIST] + place]
+        ints[ints[GPU_STAYING] + gpu] = ints[ints[GPU_SHARERS] + gpu]
 
 
 @kernel
