@@ -197,7 +197,7 @@ def _outage_tables(conditions: Conditions) -> Tables:
 
 
 PROGRESS_FIELDS = (
-    at.LEFT, at.SAVED, at.UPDATED, at.ORIGIN, at.BASE_SPEED, at.PROGRESS, at.OVERHEAD, at.HELD_S,
+    at.LEFT, at.SAVED, at.UPDATED, at.ORIGIN, at.BASE_SPEED, at.PROGRESS, at.OVERHEAD, at.LAST_SAVE,
 )  # fmt: skip
 """The numbers on a job's progress, in the order in which they stand side by side."""
 
@@ -216,6 +216,7 @@ def _progress_tables(workload: Workload, options: Options) -> Tables:
         at.ROUNDS: Filled(0, jobs),
         at.FAILURES: Filled(0, jobs),
         at.COST: Filled(0.0, jobs),
+        at.HELD_S: Filled(0.0, jobs),
         at.THRESHOLD: np.zeros(0) if conditions is None else conditions.levels_s,
     }
 

@@ -43,7 +43,6 @@ from yardmaster.engine.state import (
     CHOSEN,
     COST,
     DISCIPLINE,
-    FIELDS,
     GPU_NODE,
     GUARANTEED,
     HEAP,
@@ -121,9 +120,7 @@ def key_of_running(ints: Ints, reals: Reals, job: int) -> float:
         return expected_left(ints, reals, job, work_left(ints, reals, job, reals[NOW]))
     if order == OrderKind.ATTAINED:
         began = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
-        return attained_key(
-            ints, reals, job, reals[ints[HELD_S] + FIELDS * job] + (reals[NOW] - began)
-        )
+        return attained_key(ints, reals, job, reals[ints[HELD_S] + job] + (reals[NOW] - began))
     if orders_by_tenant(ints):
         return tenant_key(ints, reals, ints[ints[JOB_SHAPE] + job])
     return reals[ints[OFFSET] + job]

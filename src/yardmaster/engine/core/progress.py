@@ -22,6 +22,7 @@ from yardmaster.engine.state import (
     HEAP_AT,
     JOB_SHAPE,
     KINDS,
+    LAST_SAVE,
     LEFT,
     NODE_FACTOR,
     NODE_RACK,
@@ -103,6 +104,7 @@ def settle(ints: Ints, reals: Reals, job: int) -> None:
     saved_at = last_save(ints, reals, job, now)
     if saved_at > begin:
         reals[ints[SAVED] + FIELDS * job] = work_left(ints, reals, job, saved_at)
+        reals[ints[LAST_SAVE] + FIELDS * job] = saved_at
     reals[ints[LEFT] + FIELDS * job] = work_left(ints, reals, job, now)
     reals[ints[UPDATED] + FIELDS * job] = now
 
@@ -137,6 +139,7 @@ def begin_progress(ints: Ints, reals: Reals, job: int, overhead: float) -> None:
     now = reals[NOW]
     reals[ints[UPDATED] + FIELDS * job] = now
     reals[ints[ORIGIN] + FIELDS * job] = now + overhead
+    reals[ints[LAST_SAVE] + FIELDS * job] = now + overhead
     _set_ends(ints, reals, job)
 
 

@@ -323,9 +323,7 @@ def _set_key(ints: Ints, reals: Reals, job: int) -> None:
         left = reals[ints[LEFT] + FIELDS * job]
         reals[ints[OFFSET] + job] = expected_left(ints, reals, job, left)
     elif ints[ORDER] == OrderKind.ATTAINED:
-        reals[ints[OFFSET] + job] = attained_key(
-            ints, reals, job, reals[ints[HELD_S] + FIELDS * job]
-        )
+        reals[ints[OFFSET] + job] = attained_key(ints, reals, job, reals[ints[HELD_S] + job])
 
 
 @kernel

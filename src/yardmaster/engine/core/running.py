@@ -38,6 +38,7 @@ from yardmaster.engine.state import (
     IS_REAL,
     JOB_SEGMENT,
     JOB_SHAPE,
+    LAST_SAVE,
     LEFT,
     NODE_CPU,
     NODE_JOBS,
@@ -77,6 +78,7 @@ from yardmaster.engine.state import (
     TENANT_USED,
     TENANTS,
     TRUE_ENDS,
+    UPDATED,
     VALUE,
     VERSION,
     WATTS_USED,
@@ -195,7 +197,7 @@ def finish(ints: Ints, reals: Reals, job: int) -> None:
         release(ints, job)
     run_time = reals[NOW] - reals[ints[SEGMENT_START] + segment]
     if REAL_CLUSTERS and ints[IS_REAL] == 1:
-        run_time += reals[ints[HELD_S] + FIELDS * job]
+        run_time += reals[ints[HELD_S] + job]
     remember_run_time(ints, reals, job, run_time)
 
 
@@ -263,7 +265,7 @@ def stop(ints: Ints, reals: Reals, job: int, cause: int) -> None:
     is_untouched = left == reals[ints[DURATION] + job]
     reals[ints[OVERHEAD] + FIELDS * job] = 0.0 if is_untouched else overhead
     reals[ints[VALUE] + job] = expected_left(ints, reals, job, left) + reals[RESTORE_S]
-    reals[ints[HELD_S] + FIELDS * job] += now - began
+    reals[ints[HELD_S] + job] += now - began
     reals[ints[SEGMENT_END] + segment] = now
     reals[ints[SEGMENT_WASTED] + segment] = wasted
     ints[ints[SEGMENT_CAUSE] + segment] = cause
@@ -273,8 +275,11 @@ def stop(ints: Ints, reals: Reals, job: int, cause: int) -> None:
 @kernel
 def lost_s(ints: Ints, reals: Reals, job: int) -> float:
     """Return the seconds of progress a running job would lose if it were killed now."""
-    saved_at = max(last_save(ints, reals, job, reals[NOW]), reals[ints[ORIGIN] + FIELDS * job])
-    return max(reals[NOW] - saved_at, 0.0)
+    origin = reals[ints[ORIGIN] + FIELDS * job]
+    saved_at = last_save(ints, reals, job, reals[NOW])
+    if saved_at <= max(reals[ints[UPDATED] + FIELDS * job], origin):
+        saved_at = reals[ints[LAST_SAVE] + FIELDS * job]  # what was booked when it was settled
+    return max(reals[NOW] - max(saved_at, origin), 0.0)
 
 
 @kernel
