@@ -146,7 +146,8 @@ def eventful(draw: st.DrawFn) -> Schedule:
     if draw(st.booleans()):
         # Node 0 goes away after everything on it has ended, node 1 before anything starts.
         ends = [run[2] for run in runs if run[3][0] < 2]
-        outages.append((0, max(ends, default=3.0), draw(st.sampled_from([30.0, 99.0]))))
+        down_s = max(ends, default=3.0)
+        outages.append((0, down_s, down_s + draw(st.sampled_from([10.0, 99.0]))))
         starts = [run[1] for run in runs if run[3][0] >= 2]
         outages.append((1, -5.0, min(starts, default=6.0)))
     return build(cluster, runs, cut_s=60.0, outages=outages, **columns)
