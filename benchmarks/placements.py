@@ -11,7 +11,7 @@ out; so their cores and memory stay free for others, unlike in the trace.
 its nodes (88 %), where room is scarce. `milp` takes milliseconds a pass; it is measured on ten
 windows of three days, each beginning with an empty cluster, beside all others.
 
-Placements that this version does not have are listed as missing.
+Placements that cannot serve a case are listed with the reason.
 """
 
 from __future__ import annotations
@@ -162,13 +162,13 @@ def _by_reason(missing: Missing) -> dict[str, list[str]]:
 def _try(
     workload: Workload, cluster: Cluster, scheduler: str, missing: Missing, **options: Any
 ) -> tuple[Schedule, float] | None:
-    """Simulate and time a scheduler; None, with the reason noted, if this version lacks it."""
+    """Simulate and time a scheduler; None, with the reason noted, if it is refused."""
     if scheduler in missing:
         return None
     begin = time.perf_counter()
     try:
         schedule = simulate(workload, cluster, scheduler, **options)
-    except (YardmasterError, NotImplementedError) as error:
+    except YardmasterError as error:
         missing[scheduler] = str(error).split(" Known:", maxsplit=1)[0]
         return None
     return schedule, time.perf_counter() - begin

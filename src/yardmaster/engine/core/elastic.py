@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
 from yardmaster.engine.core.progress import expected_left, work_left
-from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
+from yardmaster.engine.core.queue import admit_all, next_job
 from yardmaster.engine.core.room import fits, fits_on_nodes, is_fraction, usable_now, watts_fit
 from yardmaster.engine.core.running import requeue, start
 from yardmaster.engine.core.tenants import spare_gpus
@@ -55,9 +53,7 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def elastic_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, with fewer GPUs if need be, then let running ones grow."""
-    for index in range(waiting_shapes(ints)):
-        shape = waiting_shape(ints, index)
-        reals[ints[SHAPE_LIMIT] + shape] = math.inf
+    admit_all(ints, reals)
     while True:
         job = next_job(ints, reals)
         if job == NOTHING:

@@ -12,7 +12,7 @@ from yardmaster.engine.compilation import kernel, spliced_kernel
 from yardmaster.engine.core.elastic import is_elastic
 from yardmaster.engine.core.placement import plan_on_node, plan_placement
 from yardmaster.engine.core.preemption import may_be_stopped
-from yardmaster.engine.core.queue import next_job, waiting_shape, waiting_shapes
+from yardmaster.engine.core.queue import admit_all, next_job
 from yardmaster.engine.core.release import usable_extra
 from yardmaster.engine.core.reservation import reserve
 from yardmaster.engine.core.room import fits, is_fraction, usable_now, watts_fit
@@ -54,9 +54,7 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def defrag_pass(ints: Ints, reals: Reals) -> None:
     """Start jobs in order, passing over those that do not fit even after moving others."""
-    for index in range(waiting_shapes(ints)):
-        shape = waiting_shape(ints, index)
-        reals[ints[SHAPE_LIMIT] + shape] = math.inf
+    admit_all(ints, reals)
     while True:
         job = next_job(ints, reals)
         if job == NOTHING:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel, spliced_kernel
 from yardmaster.engine.core.conservative import conservative_pass
 from yardmaster.engine.core.elastic import elastic_pass
 from yardmaster.engine.core.migration import defrag_pass
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.preemption import preemptive_pass
-from yardmaster.engine.core.queue import next_fitting, next_job, waiting_shape, waiting_shapes
+from yardmaster.engine.core.queue import (
+    admit_all,
+    next_fitting,
+    next_job,
+    waiting_shape,
+    waiting_shapes,
+)
 from yardmaster.engine.core.reservation import (
     anything_fits,
     limit_backfill,
@@ -86,18 +90,11 @@ def _has_room(ints: Ints) -> bool:
     return ints[FREE_GPUS] > 0 or ints[HAS_SHARING] == 1
 
 
-@kernel
-def _admit_all(ints: Ints, reals: Reals) -> None:
-    for index in range(waiting_shapes(ints)):
-        shape = waiting_shape(ints, index)
-        reals[ints[SHAPE_LIMIT] + shape] = math.inf
-
-
 @spliced_kernel
 def _start_in_order(ints: Ints, reals: Reals) -> int:
     """Start jobs in order until one does not fit; return that one, or NOTHING."""
     if ints[DISCIPLINE] == Discipline.EASY:
-        _admit_all(ints, reals)  # backfilling has set limits; under `strict` nobody does
+        admit_all(ints, reals)  # backfilling has set limits; under `strict` nobody does
     job = next_job(ints, reals)
     while job != NOTHING and plan_placement(ints, reals, job):
         start(ints, reals, job)
@@ -118,7 +115,7 @@ def _start_all_that_fit(ints: Ints, reals: Reals) -> None:
             start(ints, reals, job)
             job = next_fitting(ints, reals)
         return
-    _admit_all(ints, reals)
+    admit_all(ints, reals)
     while _has_room(ints):
         for index in range(waiting_shapes(ints)):
             shape = waiting_shape(ints, index)

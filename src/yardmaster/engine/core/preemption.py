@@ -15,11 +15,10 @@ from yardmaster.engine.core.outages import is_on
 from yardmaster.engine.core.placement import plan_placement
 from yardmaster.engine.core.progress import expected_left, work_left
 from yardmaster.engine.core.queue import (
+    admit_all,
     attained_key,
     key_now,
     next_job,
-    waiting_shape,
-    waiting_shapes,
 )
 from yardmaster.engine.core.release import (
     begin_room,
@@ -91,9 +90,7 @@ from yardmaster.model.schedule import Cause
 @spliced_kernel
 def preemptive_pass(ints: Ints, reals: Reals) -> None:
     """Start waiting jobs in order, at the expense of running ones that stand behind them."""
-    for index in range(waiting_shapes(ints)):
-        shape = waiting_shape(ints, index)
-        reals[ints[SHAPE_LIMIT] + shape] = math.inf
+    admit_all(ints, reals)
     worst = math.inf  # no running job's key is higher; looked up when first needed
     while True:
         job = next_job(ints, reals)

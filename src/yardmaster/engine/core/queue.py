@@ -165,6 +165,14 @@ def waiting_shape(ints: Ints, index: int) -> int:
 
 
 @kernel
+def admit_all(ints: Ints, reals: Reals) -> None:
+    """Let every waiting job be considered again, as at the beginning of a pass."""
+    for index in range(waiting_shapes(ints)):
+        shape = waiting_shape(ints, index)
+        reals[ints[SHAPE_LIMIT] + shape] = math.inf
+
+
+@kernel
 def _list_shape(ints: Ints, reals: Reals, shape: int) -> None:
     """List a shape that has its first job waiting; nothing keeps it out."""
     reals[ints[SHAPE_LIMIT] + shape] = math.inf
