@@ -39,6 +39,7 @@ def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
         "min_gpus": [draw(st.integers(0, wanted)) for wanted in gpus],
         "max_gpus": [draw(st.one_of(st.just(0), st.integers(wanted, 64))) for wanted in gpus],
         "gpu_memory_gib": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
+        "recorded_wait_s": column(st.one_of(st.just(math.nan), st.floats(0, 1e9))),
         "cpus": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
         "memory_gib": column(st.one_of(st.just(math.nan), st.floats(0, 99))),
         "tenant": column(names),

@@ -54,6 +54,7 @@ def workloads(draw) -> Workload:
         min_gpus=[draw(st.integers(0, count)) for count in gpus],
         max_gpus=[draw(st.one_of(st.just(0), st.integers(count, 99))) for count in gpus],
         gpu_memory_gib=column(maybe),
+        recorded_wait_s=column(maybe),
         cpus=column(maybe),
         memory_gib=column(maybe),
         priority=column(st.floats(-1e300, 1e300)),

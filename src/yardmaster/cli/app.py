@@ -61,6 +61,30 @@ app.command(
     help="Measure replay speed against plain Python and SimPy.",
 )
 
+workload = App(name="workload", help="Import, describe, cut, mix and generate workloads.")
+for _name, _function, _help in (
+    ("import", "importing:import_", "Turn a trace in its publisher's format into a job table."),
+    ("list", "listing:list_", "Show the trace formats that can be imported, and the presets."),
+    ("describe", "describe:describe", "Say what is in a workload: load, arrivals, sizes, users."),
+    ("slice", "transform:slice_", "Keep a window of time, some tenants or users."),
+    ("split", "transform:split", "Cut a workload by time into train, validation and test parts."),
+    ("scale", "transform:scale", "Stretch submissions in time to offer another load."),
+    ("merge", "transform:merge", "Put several workloads on one clock."),
+    ("sample", "transform:sample", "Draw a workload of another length from this one."),
+    ("generate", "generate:generate", "Generate a workload from a preset, a recipe or options."),
+    ("predict", "predict:predict", "Give jobs run-time estimates learnt from the past alone."),
+    ("fidelity", "fidelity:fidelity", "Compare simulated waits with those that were recorded."),
+):
+    workload.command(f"yardmaster.cli.workload.{_function}", name=_name, help=_help)
+app.command(workload)
+cluster = App(name="cluster", help="Import machine lists as clusters.")
+cluster.command(
+    "yardmaster.cli.cluster.importing:import_",
+    name="import",
+    help="Turn a publisher's list of machines into a cluster file.",
+)
+app.command(cluster)
+
 
 def main() -> None:
     """Run a command; mistakes of the user end with a message and exit code 2."""

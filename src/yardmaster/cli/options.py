@@ -51,6 +51,11 @@ OutOption = Annotated[
     Path | None,
     Parameter(name=["--out", "-o"], help="Run directory to write; by default a new one in runs/."),
 ]
+OutFileOption = Annotated[
+    Path,
+    Parameter(name=["--out", "-o"], help="Job table to write: .parquet (keeps everything) or .csv."),
+]
+OverwriteFileOption = Annotated[bool, Parameter(negative="", help="Replace a file that exists.")]
 OverwriteOption = Annotated[
     bool, Parameter(negative="", help="Replace an existing run directory at --out.")
 ]

@@ -46,6 +46,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("deadline_s", "float", "NaN", "second on the workload's clock by which it should end"),
     Column("kind", "label", "none", "what the job does (model or job family)"),
     Column("status", "label", "none", "how the job ended in the trace (completed, failed, …)"),
+    Column("recorded_wait_s", "float", "NaN", "seconds the job waited in the trace, ≥ 0"),
 )
 COLUMN_NAMES: tuple[str, ...] = tuple(column.name for column in COLUMNS)
 LABEL_COLUMNS: tuple[str, ...] = ("gpu_types", "tenant", "user", "kind", "status")

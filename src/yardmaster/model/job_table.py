@@ -31,6 +31,7 @@ _FLOATS = {
     "memory_gib": np.nan,
     "priority": 0.0,
     "deadline_s": np.nan,
+    "recorded_wait_s": np.nan,
 }
 _NAME_TYPES = (str, int, float, np.generic, type(None))
 
@@ -205,6 +206,8 @@ def _rules(table: Mapping[str, Any]) -> Iterator[tuple[str, str, BoolArray]]:
         yield key, "must not be negative or infinite", (table[key] < 0) | np.isinf(table[key])
     yield "priority", "must be a finite number", ~np.isfinite(table["priority"])
     yield "deadline_s", "must be finite, or missing", np.isinf(table["deadline_s"])
+    waited = table["recorded_wait_s"]
+    yield "recorded_wait_s", "must not be negative or infinite", (waited < 0) | np.isinf(waited)
     yield "id", "is not unique", _repeated(table["id"])
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ class Workload:
     Build one with `Workload.of(submit_s=…, duration_s=…, gpus=…, …)`; missing columns take the
     defaults of `COLUMNS`. `name` and `notes` travel along for tables and reports: notes hold what
     an importer or a generator wants the reader to know (rows skipped and why, seeds, sources).
+    `begins` is the local date and time of second 0 (`2020-04-06T00:00:00`), "" where nobody knows;
+    generated workloads begin at midnight of some Monday.
     """
 
     id: npt.NDArray[Any]
@@ -71,11 +74,20 @@ class Workload:
     deadline_s: FloatArray
     kind: Labels
     status: Labels
+    recorded_wait_s: FloatArray
     name: str = "workload"
     notes: tuple[str, ...] = field(default=())
+    begins: str = ""
 
     @classmethod
-    def of(cls, *, name: str = "workload", notes: Sequence[str] = (), **columns: Any) -> Workload:
+    def of(
+        cls,
+        *,
+        name: str = "workload",
+        notes: Sequence[str] = (),
+        begins: str = "",
+        **columns: Any,
+    ) -> Workload:
         """Build a workload from columns (arrays or lists), filling defaults, checking everything.
 
         Raises:
@@ -86,7 +98,7 @@ class Workload:
         if np.any(submit_s[1:] < submit_s[:-1]):
             order = np.argsort(submit_s, kind="stable")
             table = {key: _take(value, order) for key, value in table.items()}
-        return cls(name=name, notes=tuple(notes), **table)
+        return cls(name=name, notes=tuple(notes), begins=begins, **table)
 
     def __len__(self) -> int:
         return len(self.submit_s)
@@ -109,7 +121,9 @@ class Workload:
     def select(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Workload:
         """Return the jobs of `rows` (indices or mask) without shifting the clock."""
         columns = {key: _take(getattr(self, key), rows) for key in COLUMN_NAMES}
-        return Workload.of(name=name or self.name, notes=self.notes, **columns)
+        return Workload.of(
+            name=name or self.name, notes=self.notes, begins=self.begins, **columns
+        )
 
     def starting_at(self, origin_s: float) -> Workload:
         """Return the same jobs with the clock moved so that `origin_s` becomes second 0.
@@ -120,14 +134,18 @@ class Workload:
         if not origin_s <= self.submit_s[0]:
             first = f"its first job is submitted at {self.submit_s[0]} s"
             raise invalid(self.name, [f"cannot start the clock at {origin_s} s: {first}"])
+        begins = self.begins and _later(self.begins, origin_s)
         return replace(
-            self, submit_s=self.submit_s - origin_s, deadline_s=self.deadline_s - origin_s
+            self,
+            submit_s=self.submit_s - origin_s,
+            deadline_s=self.deadline_s - origin_s,
+            begins=begins,
         )
 
     def with_columns(self, **columns: Any) -> Workload:
         """Return the same jobs with some columns replaced (checked again)."""
         merged = {key: getattr(self, key) for key in COLUMN_NAMES} | columns
-        return Workload.of(name=self.name, notes=self.notes, **merged)
+        return Workload.of(name=self.name, notes=self.notes, begins=self.begins, **merged)
 
     def renamed(self, name: str, *extra_notes: str) -> Workload:
         """Return the same jobs under another name, with notes appended."""
@@ -148,6 +166,10 @@ class Workload:
             else:
                 digest.update(np.ascontiguousarray(value).tobytes())
         return digest.hexdigest()
+
+
+def _later(begins: str, seconds: float) -> str:
+    return (datetime.fromisoformat(begins) + timedelta(seconds=seconds)).isoformat()
 
 
 def _take(value: Any, rows: npt.NDArray[Any]) -> Any:

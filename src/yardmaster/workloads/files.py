@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
@@ -31,6 +34,39 @@ def read_bytes(path: Path) -> bytes:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise TraceFormatError(f"{path} is a damaged gzip file: {_reason(error)}.") from None
+
+
+@contextmanager
+def whole_file(path: Path, *, overwrite: bool) -> Iterator[Path]:
+    """Yield a file beside `path` to write to; it becomes `path` only if all goes well.
+
+    Raises:
+        InvalidWorkloadError: if `path` is there already and may not be replaced, or the file
+            cannot be written.
+    """
+    refuse_to_replace(path, overwrite=overwrite)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        yield unfinished
+        unfinished.replace(path)
+    except OSError as error:
+        raise InvalidWorkloadError(f"Cannot write {path}: {_reason(error)}.") from None
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def refuse_to_replace(path: Path, *, overwrite: bool) -> None:
+    """Complain, before any long work, if the file to write cannot be or must not be written.
+
+    Raises:
+        InvalidWorkloadError: if `path` is there already and may not be replaced, or it is a folder.
+    """
+    if path.is_dir():
+        raise InvalidWorkloadError(f"Cannot write {path}: it is a folder.")
+    if path.exists() and not overwrite:
+        raise InvalidWorkloadError(f"{path} is there already; --overwrite replaces it.")
+    if not path.parent.is_dir():
+        raise InvalidWorkloadError(f"Cannot write {path}: there is no folder {path.parent}.")
 
 
 def missing(path: Path) -> InvalidWorkloadError:

@@ -1,7 +1,7 @@
 """Standard Workload Format: traces of parallel machines, processors read as GPUs.
 
 A file has header lines (`; Key: value`) and one line of 18 numbers per job, of which these are
-read: 1 job number, 2 submit second, 4 run seconds, 5 processors allocated, 8 processors requested,
+read: 1 job number, 2 submit second, 3 wait seconds, 4 run seconds, 5 processors allocated, 8 processors requested,
 9 seconds requested, 11 status, 12 user, 13 group (the tenant), 14 executable (the kind). −1 means
 unknown. Submit times stay as they are in the file. Every line that does not become a job is counted
 in the workload's notes, with the reason.
@@ -24,10 +24,13 @@ from yardmaster.workloads.labelling import labels_from_numbers
 
 FIELDS = 18
 COLUMNS = {
-    "job": 0, "submit": 1, "run": 3, "allocated": 4, "requested": 7, "time": 8,
+    "job": 0, "submit": 1, "wait": 2, "run": 3, "allocated": 4, "requested": 7, "time": 8,
     "status": 10, "user": 11, "group": 12, "executable": 13,
 }  # fmt: skip
 """What is read, and its place in a line."""
+
+TIMES = ("submit", "wait", "run", "time")
+"""What need not be whole numbers."""
 
 STATUS = {0: "failed", 1: "completed", 2: "partial", 5: "cancelled"}
 PARTIAL = (2, 3, 4)
@@ -137,6 +140,7 @@ def _workload(
             np.where(np.isin(table["status"], PARTIAL), PARTIAL[0], table["status"]),
             lambda number: STATUS.get(number, f"status-{number}"),
         ),
+        recorded_wait_s=np.where(table["wait"] >= 0, table["wait"], np.nan),
     )
 
 
@@ -189,7 +193,7 @@ def _job_table(path: Path, lines: list[str]) -> tuple[dict[str, FloatArray], lis
     values[right_length] = _numbers(whole)
     # NaN and infinity fail the comparison, so what could not be read is broken as well.
     good: BoolArray = (np.abs(values) <= LARGEST_TIME_S).all(axis=1)
-    not_times = [index for index, key in enumerate(COLUMNS) if key not in ("submit", "run", "time")]
+    not_times = [index for index, key in enumerate(COLUMNS) if key not in TIMES]
     good &= (values[:, not_times] == np.round(values[:, not_times])).all(axis=1)
     broken = [numbered[row][0] for row in np.flatnonzero(~good)]
     if 2 * len(broken) > len(numbered):

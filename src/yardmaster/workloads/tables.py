@@ -13,6 +13,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from yardmaster.model.workload import (
     Workload,
 )
 from yardmaster.names import did_you_mean
-from yardmaster.workloads.files import read_bytes, stem
+from yardmaster.workloads.files import read_bytes, stem, whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,11 +66,17 @@ def read_table(path: str | Path) -> Workload:
         raise InvalidWorkloadError(message) from None
 
 
-def write_table(workload: Workload, path: str | Path) -> None:
-    """Write a job table to a `.parquet` or `.csv` file, replacing the file.
+def write_table(workload: Workload, path: str | Path, *, overwrite: bool = True) -> None:
+    """Write a job table to a `.parquet` or `.csv` file, whole or not at all.
+
+    Args:
+        workload: the jobs.
+        path: the file; its ending decides the format.
+        overwrite: whether a file that is there already is replaced.
 
     Raises:
-        InvalidWorkloadError: if the file name has another ending, or it cannot be written.
+        InvalidWorkloadError: if the file name has another ending, the file is there and may not be
+            replaced, or it cannot be written.
     """
     import polars as pl
 
@@ -81,14 +88,12 @@ def write_table(workload: Workload, path: str | Path) -> None:
     )
     buffer = io.BytesIO()
     if ending == ".parquet":
-        about = {"name": workload.name, "notes": workload.notes}
+        about = {"name": workload.name, "notes": workload.notes, "begins": workload.begins}
         frame.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(about)})
     else:
         frame.fill_nan(None).write_csv(buffer)
-    try:
-        path.write_bytes(buffer.getvalue())
-    except OSError as error:
-        raise InvalidWorkloadError(f"Cannot write {path}: {error.strerror}.") from None
+    with whole_file(path, overwrite=overwrite) as unfinished:
+        unfinished.write_bytes(buffer.getvalue())
 
 
 def _ending(path: Path) -> str:
@@ -116,8 +121,12 @@ def _read_parquet(path: Path) -> Workload:
     workload = _workload(path, frame, whole_ids=False)
     if not isinstance(about, dict):  # someone else's metadata under our key
         return workload
-    notes = (str(note) for note in about.get("notes", ()))
-    return workload.renamed(str(about.get("name", workload.name)), *notes)
+    return replace(
+        workload,
+        name=str(about.get("name", workload.name)),
+        notes=tuple(str(note) for note in about.get("notes", ())),
+        begins=str(about.get("begins", "")),
+    )
 
 
 def _csv_frame(path: Path) -> pl.DataFrame:

@@ -1,0 +1,1 @@
+"""`yardmaster cluster …`: one thin file per command."""

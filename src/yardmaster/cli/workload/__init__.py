@@ -1,0 +1,1 @@
+"""`yardmaster workload …`: one thin file per command."""
