@@ -38,7 +38,7 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.columns import BoolArray, FloatArray
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
-from yardmaster.workloads.swf import read_swf
+from yardmaster.workloads.traces.swf import read_swf
 
 TRACES = Path(__file__).resolve().parents[1] / ".." / "shared" / "traces"
 DAY_S, WEEK_S = 86_400.0, 604_800.0

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from yardmaster.testing.conformance import check_order
     from yardmaster.workloads.sources import load_workload
     from yardmaster.workloads.synthetic import generate
+    from yardmaster.workloads.tables import write_table
+    from yardmaster.workloads.traces.formats import import_trace
 
 _HOME = {
     "Cluster": "yardmaster.model.cluster",
@@ -37,6 +39,7 @@ _HOME = {
     "check_order": "yardmaster.testing.conformance",
     "compare": "yardmaster.experiments.compare",
     "generate": "yardmaster.workloads.synthetic",
+    "import_trace": "yardmaster.workloads.traces.formats",
     "load_cluster": "yardmaster.model.catalogue",
     "load_workload": "yardmaster.workloads.sources",
     "order": "yardmaster.schedulers.orders",
@@ -44,6 +47,7 @@ _HOME = {
     "summarise": "yardmaster.metrics.summary",
     "table": "yardmaster.report.text",
     "write_report": "yardmaster.report.html",
+    "write_table": "yardmaster.workloads.tables",
 }
 
 __all__ = [
@@ -56,6 +60,7 @@ __all__ = [
     "check_order",
     "compare",
     "generate",
+    "import_trace",
     "load_cluster",
     "load_workload",
     "order",
@@ -63,6 +68,7 @@ __all__ = [
     "summarise",
     "table",
     "write_report",
+    "write_table",
 ]
 
 

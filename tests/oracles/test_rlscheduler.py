@@ -9,7 +9,7 @@ from yardmaster.metrics.per_job import bounded_slowdown
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
-from yardmaster.workloads.swf import read_swf
+from yardmaster.workloads.traces.swf import read_swf
 
 STARTS = (1981, 2756, 4299, 8850, 3316, 2714, 5228, 7762, 4022, 7085)
 LENGTH = 1024

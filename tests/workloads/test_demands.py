@@ -28,7 +28,7 @@ def many():
     return generate("venus-like", jobs=40_000, seed=1, gpus=512, load=0.9, demands=EVERYTHING)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", AS_ALWAYS)
 def test_without_demands_nothing_changes(preset):
     """Workloads are byte for byte what they were before there were demands."""
     plain = generate(preset, **SOME)
@@ -108,6 +108,19 @@ def test_kinds_are_the_measured_ones(many):
         assert np.mean(values == name) == pytest.approx(chance, abs=noise)
 
 
+def test_parts_that_the_sizes_ask_for_stay():
+    """Demands leave parts of a GPU that sizes ask for alone: not elastic, fewer cores."""
+    plain = generate("openb-like", **SOME)
+    asked = generate("openb-like", demands=EVERYTHING, **SOME)
+    part = plain.milli_gpu < 1000
+    assert part.sum() > 100
+    assert (asked.milli_gpu[part] == plain.milli_gpu[part]).all()
+    assert not asked.max_gpus[part].any()
+    assert np.isnan(asked.gpu_memory_gib[part]).all()
+    assert asked.cpus[part] == pytest.approx(4.0 * plain.milli_gpu[part] / 1000)
+    assert (asked.milli_gpu[~part] < 1000).any()
+
+
 def test_cores_go_with_gpus(many):
     """Every GPU brings its cores, and part of a GPU that part of them."""
     assert many.cpus == pytest.approx(4.0 * many.gpus * many.milli_gpu / 1000)
@@ -140,12 +153,12 @@ def test_demands_in_words():
         ("mm:elastic", InvalidWorkloadError, "write every option once"),
         ("mm:elastic=", InvalidWorkloadError, "write every option once"),
         ("mm:cores=1,cores=2", InvalidWorkloadError, "write every option once"),
-        ("mm:elastic=some", InvalidWorkloadError, "elastic must be a number, got 'some'"),
+        ("mm:elastic=some", InvalidWorkloadError, "elastic must be a number 0…1, got 'some'"),
         ("mm:elastic=1.5", InvalidWorkloadError, "elastic must be from 0 to 1"),
         ("mm:fractions=-1", InvalidWorkloadError, "fractions must be from 0 to 1"),
         ("mm:elastic=0.7,fractions=0.4", InvalidWorkloadError, "at most 1, got 0.7 and 0.4"),
-        ("mm:cores=-3", InvalidWorkloadError, "cores must be a number above 0"),
-        ("mm:cores=inf", InvalidWorkloadError, "cores must be a number above 0"),
+        ("mm:cores=-3", InvalidWorkloadError, "cores must be a number of at least 0"),
+        ("mm:cores=inf", InvalidWorkloadError, "cores must be a number, got inf"),
     ],
 )
 def test_senseless_demands(source, error, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,25 @@ def test_a_preset_is_generated_with_the_given_numbers():
     default = load_workload("lognormal", gpus=16)
     assert len(default) == DEFAULT_JOBS
     assert default.load(16) == pytest.approx(DEFAULT_LOAD, rel=1e-4)
+
+
+def test_a_recipe_is_generated_and_every_seed_is_another_workload(tmp_path):
+    """A recipe file is no trace: jobs, load and seed reach it, its own numbers are its defaults."""
+    path = tmp_path / "mine.toml"
+    path.write_text('arrivals = "sine:period_s=3600"\n')
+    assert is_generated(path)
+    assert is_generated(str(path))
+    one, other = (load_workload(str(path), gpus=16, seed=seed) for seed in (1, 2))
+    assert one.fingerprint() != other.fingerprint()
+    assert len(one) == DEFAULT_JOBS
+    assert one.load(16) == pytest.approx(DEFAULT_LOAD, rel=1e-3)
+    assert len(load_workload(path, gpus=16, jobs=30, load=0.2)) == 30
+    path.write_text("jobs = 25\nrate_per_h = 60\n")
+    own = load_workload(path)
+    assert len(own) == 25
+    assert any("60 jobs/h" in note for note in own.notes)
+    with pytest.raises(InvalidWorkloadError, match=r"Did you mean 'mine\.toml'"):
+        load_workload(str(tmp_path / "mien.toml"), gpus=4)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".swf", ".SWF"])
@@ -136,3 +156,22 @@ def test_files_of_unknown_kinds_list_the_known_endings(tmp_path):
     for path in (tmp_path / "jobs.txt", tmp_path):
         with pytest.raises(InvalidWorkloadError, match=r"Known endings: \.swf, \.swf\.gz, \.csv"):
             load_workload(path, gpus=8)
+
+
+def test_publishers_files_are_imported_on_the_fly(tmp_path):
+    """A trace is known by its content, packed or not, whatever its ending; its account is noted."""
+    text = "job_id,arrival_s,service_sec,gpu_count\n1#0,5.0,60.0,2\n"
+    (tmp_path / "log.csv").write_text(text)
+    (tmp_path / "log").write_text(text)
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("log.csv", "log", "log.csv.gz"):
+        jobs = load_workload(str(tmp_path / name))
+        assert (jobs.submit_s[0], jobs.duration_s[0], jobs.gpus[0]) == (5, 60, 2)
+        assert any(note.startswith("import: 1 rows of") for note in jobs.notes)
+
+
+def test_tables_with_other_columns_are_refused_with_a_hint(tmp_path):
+    """A misspelt column is named, and so is the command that reads any table."""
+    (tmp_path / "own.csv").write_text("submit_s,duration_s,gpuz\n0,5,1\n")
+    with pytest.raises(InvalidWorkloadError, match=r"'gpuz'\. Did you mean 'gpus'.*\n.*import csv"):
+        load_workload(tmp_path / "own.csv")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,31 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError, UnknownNameError
-from yardmaster.model.workload import Workload
 from yardmaster.workloads.calibration import calibration
+from yardmaster.workloads.recipes.document import find_recipe
 from yardmaster.workloads.synthetic import CONSENSUS_SIZES, PRESETS, generate, simple
 
-TRACES = Path(__file__).resolve().parents[2] / ".." / "shared/traces"
-CALIBRATED = ("venus-like", "philly-like")
 SOME = {"jobs": 500, "seed": 7, "gpus": 64, "load": 0.9}
-HOUR_S, DAY_S = 3600, 86_400
-
-
-@pytest.fixture(scope="module")
-def large() -> dict[str, Workload]:
-    """Return 300,000 jobs of each calibrated preset on a cluster that holds every size."""
-    return {name: generate(name, jobs=300_000, seed=1, gpus=1264, load=0.5) for name in CALIBRATED}
-
-
-def _hourly_cv2(submit_s: np.ndarray) -> float:
-    """Squared coefficient of variation of the rate behind hourly counts."""
-    counts = np.bincount(((submit_s - submit_s.min()) // HOUR_S).astype(int))
-    return float((counts.var() - counts.mean()) / counts.mean() ** 2)
+WHOLE = sorted(name for name, preset in PRESETS.items() if preset.recipe().whole_seconds)
+"""Presets whose times are whole seconds."""
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    preset=st.sampled_from(sorted(PRESETS)),
+    preset=st.sampled_from(WHOLE),
     jobs=st.integers(2, 400),
     seed=st.integers(0, 2**40),
     gpus=st.integers(1, 500),
@@ -87,79 +73,6 @@ def test_the_load_moves_only_times():
     assert (calm.gpus == busy.gpus).all()
     assert (calm.user.codes == busy.user.codes).all()
     assert calm.submit_s[-1] == pytest.approx(2 * busy.submit_s[-1], abs=2)
-
-
-@pytest.mark.parametrize("preset", CALIBRATED)
-def test_sizes_follow_the_calibrated_shares(large, preset):
-    """Total variation between generated and calibrated GPU sizes is sampling noise."""
-    stats, gpus = calibration(preset), large[preset].gpus
-    found = np.array([np.mean(gpus == size) for size in stats.sizes])
-    assert found.sum() == pytest.approx(1.0)
-    assert np.abs(found - stats.shares).sum() / 2 < 0.005
-
-
-@pytest.mark.parametrize("preset", CALIBRATED)
-def test_run_times_follow_the_calibrated_quantiles(large, preset):
-    """In every size class the calibrated quantiles are reached with their probabilities."""
-    stats, workload = calibration(preset), large[preset]
-    for size_class in stats.classes:
-        seconds = workload.duration_s[size_class.holds(workload.gpus)]
-        noise = 4 * 0.5 / np.sqrt(len(seconds))
-        for probability, quantile in zip(stats.probabilities, size_class.quantiles_s, strict=True):
-            assert np.mean(seconds < quantile - 0.5) <= probability + noise
-            assert np.mean(seconds <= quantile + 0.5) >= probability - noise
-
-
-@pytest.mark.parametrize("preset", CALIBRATED)
-def test_hours_are_as_bursty_as_calibrated(large, preset):
-    """The variation of the hourly rate is that of the trace, whatever the number of jobs."""
-    assert _hourly_cv2(large[preset].submit_s) == pytest.approx(
-        calibration(preset).season.rate_cv2, rel=0.15
-    )
-
-
-def _venus() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    path = TRACES / "helios/venus_until_2020-07.csv"
-    data = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(1, 2, 3), comments=None)
-    april = data[:, 0] >= 13 * DAY_S + 19 * HOUR_S + 58 * 60 + 21
-    return data[april, 0], data[april, 1], data[april, 2]
-
-
-def _philly() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    path = TRACES / "philly/philly_rfold_until_2017-10.csv"
-    data = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(1, 5, 4), comments=None)
-    october = data[:, 0] >= 49 * DAY_S + 33 * 60
-    return data[october, 0], data[october, 1], data[october, 2]
-
-
-def _largest_gap(real: np.ndarray, like: np.ndarray) -> float:
-    """Kolmogorov-Smirnov distance between two samples, at the values of the first."""
-    at = np.unique(real)
-    below = [np.searchsorted(np.sort(x), at, "right") / len(x) for x in (real, like)]
-    return float(np.abs(below[0] - below[1]).max())
-
-
-@pytest.mark.skipif(not TRACES.exists(), reason="needs shared/traces beside the repository")
-@pytest.mark.parametrize(("preset", "trace"), [("venus-like", _venus), ("philly-like", _philly)])
-def test_generated_jobs_are_like_those_of_the_real_trace(large, preset, trace):
-    """Against the trace itself: sizes, run times of each size class, work and burstiness agree."""
-    submit_s, duration_s, gpus = trace()
-    ours = large[preset]
-    sizes = np.union1d(gpus, ours.gpus)
-    difference = [np.mean(gpus == size) - np.mean(ours.gpus == size) for size in sizes]
-    assert np.abs(difference).sum() / 2 < 0.01
-    distances = [
-        _largest_gap(duration_s[members.holds(gpus)], ours.duration_s[members.holds(ours.gpus)])
-        for members in calibration(preset).classes
-    ]
-    jobs = [np.count_nonzero(c.holds(gpus)) for c in calibration(preset).classes]
-    assert np.average(distances, weights=jobs) < 0.05
-    # The statistics know the middle of a distribution only at every quarter: a class with two
-    # humps (Philly's jobs with 2 GPUs, 2 % of all) may be off by up to that much in between.
-    assert max(distances) < 0.15
-    real_work = float(np.mean(duration_s * gpus))
-    assert ours.work_gpu_s / len(ours) == pytest.approx(real_work, rel=0.1)
-    assert _hourly_cv2(ours.submit_s) == pytest.approx(_hourly_cv2(submit_s), rel=0.2)
 
 
 def test_sizes_too_large_are_drawn_again_and_said():
@@ -268,6 +181,17 @@ def test_a_misspelt_preset_gets_a_suggestion():
     """The error names the nearest preset."""
     with pytest.raises(UnknownNameError, match="Did you mean 'philly-like'"):
         generate("phily-like", **SOME)
+
+
+def test_a_recipe_file_is_generated_like_a_preset(tmp_path):
+    """`generate` takes the name of a recipe file, and the recipe itself."""
+    path = tmp_path / "mine.toml"
+    path.write_text('jobs = 40\nload = 0.5\ndurations = "exponential:mean=60"\n')
+    ours = generate(path, seed=2, gpus=8)
+    assert ours.fingerprint() == generate(str(path), seed=2, gpus=8).fingerprint()
+    assert ours.fingerprint() == generate(find_recipe(path), seed=2, gpus=8).fingerprint()
+    assert (ours.name, len(ours)) == ("mine", 40)
+    assert ours.notes[0] == "generated: recipe mine, seed 2, load 0.5 on 8 GPUs"
 
 
 def test_presets_describe_themselves():

@@ -54,7 +54,7 @@ def listing(
         say_json(found[topic] if topic else found)
         return
     for name, rows in found.items():
-        _print(name, rows)
+        print_rows(name, rows)
     if topic is None or topic in ("orders", "disciplines", "placements"):
         say(_LANGUAGE)
     if topic == "kinds":
@@ -77,7 +77,7 @@ def _rows(topic: Topic) -> Rows:
         "orders": _orders,
         "disciplines": _disciplines,
         "placements": _placements,
-        "workloads": _workloads,
+        "workloads": workload_rows,
         "clusters": _clusters,
         "gpus": _gpus,
         "kinds": _kinds,
@@ -120,7 +120,8 @@ def _placements() -> Rows:
     return [{"placement": name, "a job goes to": text} for name, text in PLACEMENTS.items()]
 
 
-def _workloads() -> Rows:
+def workload_rows() -> Rows:
+    """Return the presets, one row each."""
     from yardmaster.workloads.synthetic import PRESETS
 
     return [
@@ -209,7 +210,8 @@ def _columns() -> Rows:
     ]
 
 
-def _print(title: str, rows: Rows) -> None:
+def print_rows(title: str, rows: Rows) -> None:
+    """Print rows as a table; all of them have the same columns."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

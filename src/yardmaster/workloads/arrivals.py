@@ -2,7 +2,8 @@
 
 Both processes are asked for a number of jobs and a span, and put the first job at its beginning and
 the last at its end. Given their number, the points of a Poisson process are independent, so the
-jobs between are placed independently of each other.
+jobs between are placed independently of each other. All processes that recipes can name are in
+`recipes.arrivals`.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ def rate_cv2(hourly_mean: float, hourly_dispersion: float) -> float:
     return max(0.0, (hourly_dispersion - 1.0) / hourly_mean)
 
 
-def span_for_load(work_gpu_s: float, gpus: int, load: float) -> float:
-    """Return the whole seconds over which work must arrive to offer `load` to `gpus` GPUs.
+def span_for_load(
+    work_gpu_s: float, gpus: int, load: float, *, whole_seconds: bool = True
+) -> float:
+    """Return the seconds over which work must arrive to offer `load` to `gpus` GPUs.
 
     Raises:
         InvalidWorkloadError: if that is longer than any real workload.
@@ -70,12 +73,13 @@ def span_for_load(work_gpu_s: float, gpus: int, load: float) -> float:
             f"load {load:g} is too small: on {gpus:,} GPUs the jobs would arrive over "
             f"{span_s / (365 * 24 * HOUR_S):,.0f} years."
         )
-    return max(1.0, float(np.round(span_s)))
+    return max(1.0, float(np.round(span_s))) if whole_seconds else span_s
 
 
 def poisson_arrivals(rng: np.random.Generator, jobs: int, span_s: float) -> FloatArray:
     """Draw memoryless submissions over [0, `span_s`], in whole seconds."""
-    return _spanning(rng.random(max(0, jobs - 2)) * span_s, jobs, span_s)
+    drawn_s = rng.random(max(0, jobs - 2)) * span_s
+    return np.round(with_ends(drawn_s, jobs, span_s))
 
 
 def seasonal_arrivals(
@@ -86,6 +90,14 @@ def seasonal_arrivals(
     Second 0 is Monday midnight. Each hour's rate is hour weight × weekday weight × a gamma
     distributed burst factor; within the hour arrivals are uniform. Times are whole seconds.
     """
+    drawn_s = seasonal_moments(rng, max(0, jobs - 2), span_s, season)
+    return np.round(with_ends(drawn_s, jobs, span_s))
+
+
+def seasonal_moments(
+    rng: np.random.Generator, jobs: int, span_s: float, season: Season
+) -> FloatArray:
+    """Draw the moments of `seasonal_arrivals`, unsorted, without first and last."""
     rate_rng, count_rng, place_rng = rng.spawn(3)
     hours = max(1, int(np.ceil(span_s / HOUR_S)))
     weights = season.week()[np.arange(hours) % WEEK_HOURS]
@@ -95,18 +107,17 @@ def seasonal_arrivals(
     lengths_s = np.full(hours, HOUR_S)
     lengths_s[-1] = span_s - HOUR_S * (hours - 1)
     weights = weights * lengths_s
-    drawn = max(0, jobs - 2)
-    hour = np.repeat(np.arange(hours), count_rng.multinomial(drawn, weights / weights.sum()))
-    return _spanning(hour * HOUR_S + place_rng.random(drawn) * lengths_s[hour], jobs, span_s)
+    hour = np.repeat(np.arange(hours), count_rng.multinomial(jobs, weights / weights.sum()))
+    return np.asarray(hour * HOUR_S + place_rng.random(jobs) * lengths_s[hour], dtype=np.float64)
 
 
-def _spanning(drawn_s: FloatArray, jobs: int, span_s: float) -> FloatArray:
-    """Add the first submission at second 0 and the last at `span_s`, and round to seconds.
+def with_ends(drawn_s: FloatArray, jobs: int, span_s: float) -> FloatArray:
+    """Add the first submission at second 0 and the last at `span_s`, and sort.
 
     Fixing the ends makes the offered load exact without stretching the hours of the day.
     """
     ends_s = np.array([0.0, span_s])[:jobs]
-    return np.sort(np.round(np.concatenate((drawn_s, ends_s))))
+    return np.sort(np.concatenate((drawn_s, ends_s)))
 
 
 def stretched(times_s: FloatArray, span_s: float) -> FloatArray:

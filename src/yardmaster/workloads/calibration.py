@@ -31,7 +31,7 @@ class SizeClass:
     largest: int | None
     quantiles_s: FloatArray
 
-    def holds(self, gpus: IntArray) -> Any:
+    def holds(self, gpus: IntArray | FloatArray) -> Any:
         """Return the mask of the jobs that belong to the class."""
         at_least = gpus >= self.smallest
         return at_least if self.largest is None else at_least & (gpus <= self.largest)
@@ -44,7 +44,8 @@ class Calibration:
     Attributes:
         source: the trace, its authors and its licence.
         caveat: what the statistics do not show, "" if nothing.
-        sizes: GPUs per job, ascending.
+        jobs_per_h: submissions per hour, over the whole trace.
+        sizes: GPUs per job, ascending; below 1 a part of a GPU.
         shares: share of the jobs with each size, summing to 1.
         probabilities: where the run-time quantiles are given.
         classes: run times by size class.
@@ -53,7 +54,8 @@ class Calibration:
 
     source: str
     caveat: str
-    sizes: IntArray
+    jobs_per_h: float
+    sizes: FloatArray
     shares: FloatArray
     probabilities: FloatArray
     classes: tuple[SizeClass, ...]
@@ -62,15 +64,30 @@ class Calibration:
     def durations(self, gpus: IntArray, position: FloatArray) -> FloatArray:
         """Return run times in seconds at `position` (0…1) of each job's size class.
 
-        Between two known quantiles the logarithm of the run time is linear in the probability; at
-        both ends the outermost piece is continued. Run times are whole seconds, at least 1.
+        See `between_quantiles`. Jobs larger than all classes run as long as the largest. Run times
+        are whole seconds, at least 1.
         """
+        largest = max(each.largest or np.inf for each in self.classes)
+        known = np.minimum(gpus, largest)
         seconds = np.empty(len(gpus), dtype=np.float64)
         for size_class in self.classes:
-            members = size_class.holds(gpus)
-            at, log_s = _continued(self.probabilities, np.log(size_class.quantiles_s))
-            seconds[members] = np.exp(np.interp(position[members], at, log_s))
+            members = size_class.holds(known)
+            seconds[members] = between_quantiles(
+                self.probabilities, size_class.quantiles_s, position[members]
+            )
         return np.maximum(1.0, np.round(seconds))
+
+
+def between_quantiles(
+    probabilities: FloatArray, quantiles: FloatArray, position: FloatArray
+) -> FloatArray:
+    """Return the values at `position` (0…1) of a law that is known at some probabilities.
+
+    Between two known quantiles the logarithm of the value is linear in the probability; at both
+    ends the outermost piece is continued.
+    """
+    at, logarithm = _continued(probabilities, np.log(quantiles))
+    return np.exp(np.interp(position, at, logarithm))
 
 
 def _continued(at: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -80,6 +97,11 @@ def _continued(at: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArra
     return np.concatenate(([0.0], at, [1.0])), np.concatenate(([low], value, [high]))
 
 
+def calibration_names() -> tuple[str, ...]:
+    """Return the traces whose statistics are known, by the presets that imitate them."""
+    return tuple(_tables())
+
+
 @cache
 def calibration(name: str) -> Calibration:
     """Return the statistics of the trace behind a preset such as `venus-like`.
@@ -87,8 +109,7 @@ def calibration(name: str) -> Calibration:
     Raises:
         UnknownNameError: if there are no statistics under this name.
     """
-    text = files("yardmaster.workloads").joinpath("data", "calibration.toml").read_text("utf-8")
-    tables = tomllib.loads(text)
+    tables = _tables()
     if name not in tables:
         raise unknown("calibration", name, tables)
     table = tables[name]
@@ -96,16 +117,23 @@ def calibration(name: str) -> Calibration:
     return Calibration(
         source=table["source"],
         caveat=table["caveat"],
-        sizes=np.asarray(table["gpu_sizes"], dtype=np.int64),
+        jobs_per_h=table["hourly_mean"],
+        sizes=np.asarray(table["gpu_sizes"], dtype=np.float64),
         shares=shares / shares.sum(),
         probabilities=np.asarray(table["probabilities"], dtype=np.float64),
         classes=tuple(_size_class(key, value) for key, value in table["duration_s"].items()),
         season=Season(
-            hour_weights=np.asarray(table["hour_weights"], dtype=np.float64),
-            weekday_weights=np.asarray(table["weekday_weights"], dtype=np.float64),
+            hour_weights=np.asarray(table.get("hour_weights", [1.0] * 24), dtype=np.float64),
+            weekday_weights=np.asarray(table.get("weekday_weights", [1.0] * 7), dtype=np.float64),
             rate_cv2=rate_cv2(table["hourly_mean"], table["hourly_dispersion"]),
         ),
     )
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files("yardmaster.workloads").joinpath("data", "calibration.toml").read_text("utf-8")
+    return tomllib.loads(text)
 
 
 def _size_class(name: str, quantiles_s: list[float]) -> SizeClass:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
-from yardmaster.errors import InvalidWorkloadError
 from yardmaster.model.workload import IntArray
-from yardmaster.names import unknown
-from yardmaster.workloads.arguments import finite_number, share
+from yardmaster.workloads.recipes.parameters import Part, choice, number, share
 
 LARGEST_ELASTIC_GPUS = 8
 """Jobs larger than this are never elastic, and no elastic job grows beyond it: one node."""
@@ -33,8 +32,8 @@ class Kinds(StrEnum):
     family every batch size."""
 
 
-@dataclass(frozen=True, slots=True)
-class Demands:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands(Part):
     """What jobs ask for besides whole GPUs; by default nothing.
 
     Attributes:
@@ -46,46 +45,23 @@ class Demands:
         cores: CPU cores with every GPU, and with every part of one in proportion; 0: none asked.
     """
 
-    kinds: Kinds = Kinds.NONE
-    elastic: float = 0.0
-    fractions: float = 0.0
-    cores: float = 0.0
+    kinds: str = choice("where the kinds of jobs come from", Kinds, default="none")
+    elastic: float = share("share of elastic jobs among those of at most 8 GPUs", default=0.0)
+    fractions: float = share("share of the 1-GPU jobs that ask for a part of it", default=0.0)
+    cores: float = number("CPU cores with every GPU", least=0, most=10_000, default=0.0)
 
-    def __post_init__(self) -> None:
-        if self.kinds not in set(Kinds):
-            raise unknown("source of kinds", str(self.kinds), [kind.value for kind in Kinds])
-        if share("elastic", self.elastic) + share("fractions", self.fractions) > 1.0:
-            raise InvalidWorkloadError(
+    def contradictions(self) -> Iterator[str]:
+        """No job can be both elastic and fractional."""
+        if self.elastic + self.fractions > 1.0:
+            yield (
                 f"elastic and fractions must sum to at most 1, got {self.elastic:g} and"
                 f" {self.fractions:g}: no job is both."
             )
-        if self.cores != 0:
-            finite_number("cores", self.cores, above=0, largest=10_000)
 
-    @classmethod
-    def parsed(cls, text: str) -> Demands:
-        """Read demands as users write them behind a preset: `kinds=measured,elastic=0.3`.
-
-        Raises:
-            UnknownNameError: if there is no such demand or kind.
-            InvalidWorkloadError: if a demand has no value, is given twice, or makes no sense.
-        """
-        known = [field.name for field in fields(cls)]
-        given: dict[str, Any] = {}
-        for part in text.split(","):
-            name, sign, value = (piece.strip() for piece in part.partition("="))
-            if name not in known:
-                raise unknown("option of a generated workload", name, known)
-            if not sign or not value or name in given:
-                raise InvalidWorkloadError(
-                    f"Cannot read {text!r}: write every option once, such as"
-                    " kinds=measured,elastic=0.3."
-                )
-            given[name] = value if name == "kinds" else _number(name, value)
-        return cls(**given)
-
-    def columns(self, rng: np.random.Generator, gpus: IntArray) -> dict[str, Any]:
-        """Draw the columns that these demands fill, for jobs of so many GPUs.
+    def columns(
+        self, rng: np.random.Generator, gpus: IntArray, milli_gpu: IntArray
+    ) -> dict[str, Any]:
+        """Draw the columns that these demands fill, for jobs of so many GPUs or parts of one.
 
         Every demand has its own stream of random numbers, so that one does not move another.
         """
@@ -95,18 +71,20 @@ class Demands:
             columns["kind"] = _measured_kinds(kind_rng, len(gpus))
         # One throw decides both, since no job is both elastic and fractional.
         chance = chance_rng.random(len(gpus))
+        is_whole = milli_gpu == 1000
         if self.elastic > 0:
-            chosen = (chance < self.elastic) & (gpus <= LARGEST_ELASTIC_GPUS)
+            chosen = (chance < self.elastic) & (gpus <= LARGEST_ELASTIC_GPUS) & is_whole
             columns["min_gpus"] = np.where(chosen, np.maximum(gpus // 2, 1), 0)
             columns["max_gpus"] = np.where(chosen, np.minimum(2 * gpus, LARGEST_ELASTIC_GPUS), 0)
-        milli = np.full(len(gpus), 1000)
+        milli = milli_gpu
         if self.fractions > 0:
-            chosen = (chance >= 1.0 - self.fractions) & (gpus == 1)
-            milli = np.where(chosen, part_rng.choice(PARTS_MILLI, len(gpus)), 1000)
+            chosen = (chance >= 1.0 - self.fractions) & (gpus == 1) & is_whole
+            milli = np.where(chosen, part_rng.choice(PARTS_MILLI, len(gpus)), milli_gpu)
             used = memory_rng.uniform(0.5, 1.0, len(gpus)) * milli / 1000.0
-            columns["milli_gpu"] = milli
             memory_gib = np.ceil(10.0 * WHOLE_GPU_MEMORY_GIB * used) / 10.0
             columns["gpu_memory_gib"] = np.where(chosen, memory_gib, np.nan)
+        if not (milli == 1000).all():
+            columns["milli_gpu"] = milli
         if self.cores > 0:
             columns["cpus"] = self.cores * gpus * (milli / 1000.0)
         return columns
@@ -119,13 +97,6 @@ class Demands:
             if getattr(self, field.name) != field.default
         ]
         return (f"with {', '.join(changed)}",) if changed else ()
-
-
-def _number(name: str, value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        raise InvalidWorkloadError(f"{name} must be a number, got {value!r}.") from None
 
 
 def _measured_kinds(rng: np.random.Generator, jobs: int) -> list[str]:

@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,20 +80,38 @@ def write_table(workload: Workload, path: str | Path, *, overwrite: bool = True)
     """
     import polars as pl
 
-    path = Path(path)
-    ending = _ending(path)
     frame = pl.DataFrame(
         {key: pl.Series(_plain(getattr(workload, key))) for key in COLUMN_NAMES},
         schema_overrides=dict.fromkeys(LABEL_COLUMNS, pl.String),
     )
-    buffer = io.BytesIO()
-    if ending == ".parquet":
-        about = {"name": workload.name, "notes": workload.notes, "begins": workload.begins}
-        frame.write_parquet(buffer, metadata={METADATA_KEY: json.dumps(about)})
-    else:
-        frame.fill_nan(None).write_csv(buffer)
+    about = {"name": workload.name, "notes": workload.notes, "begins": workload.begins}
+    write_frame(frame, Path(path), about=about, overwrite=overwrite)
+
+
+def write_frame(
+    frame: pl.DataFrame, path: Path, *, about: Mapping[str, Any], overwrite: bool
+) -> None:
+    """Write columns that are known to be a sound job table, and what is known about it.
+
+    Raises:
+        InvalidWorkloadError: as `write_table` does.
+    """
+    ending = _ending(path)
     with whole_file(path, overwrite=overwrite) as unfinished:
-        unfinished.write_bytes(buffer.getvalue())
+        if ending == ".parquet":
+            metadata = {METADATA_KEY: json.dumps(about, ensure_ascii=False)}
+            frame.write_parquet(unfinished, compression="lz4", statistics=False, metadata=metadata)
+        else:
+            frame.fill_nan(None).write_csv(unfinished)
+
+
+def refuse_other_endings(path: Path) -> None:
+    """Complain, before any long work, if a job table cannot have this file name.
+
+    Raises:
+        InvalidWorkloadError: if it ends neither in `.parquet` nor in `.csv`.
+    """
+    _ending(path)
 
 
 def _ending(path: Path) -> str:
@@ -201,6 +219,33 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
         raise _invalid(path, mistakes)
 
 
+def read_account(path: str | Path) -> dict[str, Any] | None:
+    """Return the account of the import that made a job table, None if there is none."""
+    import polars as pl
+
+    path = Path(path)
+    if path.suffix.lower() != ".parquet" or not path.is_file():
+        return None
+    try:
+        about = json.loads(pl.read_parquet_metadata(path).get(METADATA_KEY, "{}"))
+    except (pl.exceptions.PolarsError, OSError, ValueError):
+        return None  # whoever reads the jobs says what is wrong with the file
+    account = about.get("account") if isinstance(about, dict) else None
+    return account if isinstance(account, dict) else None
+
+
+def workload_of_frame(
+    frame: pl.DataFrame, *, name: str, notes: Sequence[str] = (), begins: str = ""
+) -> Workload:
+    """Return a polars frame of canonical columns as a workload, checked.
+
+    Raises:
+        InvalidWorkloadError: with every mistake found, each naming its row and column.
+    """
+    workload = _workload(Path(name), frame, whole_ids=False)
+    return replace(workload, name=name, notes=tuple(notes), begins=begins)
+
+
 def _workload(path: Path, frame: pl.DataFrame, *, whole_ids: bool) -> Workload:
     """Convert the columns and check the jobs; row numbers refer to the file."""
     _check_names(path, frame.columns)
@@ -209,7 +254,7 @@ def _workload(path: Path, frame: pl.DataFrame, *, whole_ids: bool) -> Workload:
     for name in frame.columns:
         key = ALIASES.get(name, name)
         if key in LABEL_COLUMNS:
-            columns[key] = Labels.of(_texts(frame[name], key, mistakes))
+            columns[key] = _labels(frame[name], key, mistakes)
         elif key == "id":
             columns[key] = _ids(frame[name], mistakes, whole_ids=whole_ids)
         else:
@@ -237,6 +282,23 @@ def _numbers(series: pl.Series, key: str, mistakes: list[str]) -> Any:
     if key in NEVER_EMPTY:
         mistakes.extend(f"row {row}: {key} is empty" for row in cells.is_null().arg_true())
     return numbers.fill_null(EMPTY_MEANS.get(key, np.nan)).to_numpy()
+
+
+def _labels(series: pl.Series, key: str, mistakes: list[str]) -> Labels:
+    """Return a column of names; codes of categories carry over without looking at each cell."""
+    import polars as pl
+
+    if series.dtype != pl.Categorical:
+        return Labels.of(_texts(series, key, mistakes))
+    used = series.drop_nulls().unique(maintain_order=True)
+    names = used.cast(pl.String).to_list()
+    if "" in names:
+        return Labels.of(series.cast(pl.String).fill_null("").to_list())
+    # Polars numbers categories as it meets them in any column: number these from 0.
+    ours = np.full(int(used.to_physical().max() or 0) + 2, -1, dtype=np.int32)  # type: ignore[arg-type]
+    ours[used.to_physical().to_numpy()] = np.arange(len(names), dtype=np.int32)
+    codes = series.to_physical().cast(pl.Int64).fill_null(len(ours) - 1).to_numpy()
+    return Labels(ours[codes], tuple(names))
 
 
 def _texts(series: pl.Series, key: str, mistakes: list[str]) -> list[str]:

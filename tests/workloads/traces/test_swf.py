@@ -19,9 +19,11 @@ from yardmaster.errors import (
     YardmasterError,
 )
 from yardmaster.model.workload import Workload
-from yardmaster.workloads.swf import read_swf, read_swf_header
+from yardmaster.workloads.traces.formats import import_trace
+from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.swf import read_swf, read_swf_header
 
-TRACES = Path(__file__).resolve().parents[2] / ".." / "shared/traces"
+TRACES = Path(__file__).resolve().parents[3] / ".." / "shared/traces"
 needs_traces = pytest.mark.skipif(
     not TRACES.exists(), reason="needs shared/traces beside the repository"
 )
@@ -39,7 +41,10 @@ def _line(job=1, submit=0, run=60, allocated=4, **others) -> str:
     """Write one job line; fields are named as in `swf.COLUMNS`."""
     cells = [-1] * 18
     cells[0], cells[1], cells[3], cells[4] = job, submit, run, allocated
-    places = {"requested": 7, "time": 8, "status": 10, "user": 11, "group": 12, "executable": 13}
+    places = {
+        "wait": 2, "requested": 7, "time": 8, "status": 10, "user": 11, "group": 12,
+        "executable": 13,
+    }  # fmt: skip
     for key, value in others.items():
         cells[places[key]] = value
     return " ".join(map(str, cells))
@@ -54,9 +59,11 @@ def _read(folder: Path, *lines: str, **options):
 @needs_traces
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_give_every_job(name):
-    """Every published job line becomes a job or is counted as skipped; the header is read."""
+    """Every published job line becomes a job or is counted as skipped, in seconds, not minutes."""
     lines, idle, processors = REAL[name]
+    began = time.perf_counter()
     workload = read_swf(TRACES / name)
+    assert time.perf_counter() - began < 8  # the largest takes 0.7 s alone on a slow core
     assert len(workload) == lines - idle
     skipped = [note for note in workload.notes if note.startswith("skipped")]
     assert skipped == ([f"skipped {idle} lines with run time ≤ 0"] if idle else [])
@@ -80,14 +87,6 @@ def test_real_columns_are_mapped():
     header = read_swf_header(TRACES / "swf/KTH-SP2-1996-2.1-cln.swf.gz")
     assert (header.unix_start_s, header.time_zone) == (843_480_031, "Europe/Stockholm")
     assert header.fields["Note"].startswith("uses the EASY scheduler\nTHIS IS A CLEANED")
-
-
-@needs_traces
-def test_a_quarter_million_jobs_load_quickly():
-    """The largest file takes seconds, not minutes."""
-    began = time.perf_counter()
-    read_swf(TRACES / "swf/SDSC-BLUE-2000-4.2-cln.swf.gz")
-    assert time.perf_counter() - began < 8  # about 1.3 s alone on a slow core
 
 
 def test_unknown_values_are_missing(tmp_path):
@@ -270,3 +269,128 @@ def test_bytes_give_jobs_or_a_clear_error(content, packed):
         path.write_bytes(gzip.compress(content) if packed else b"\x1f\x8b" + content)
         with pytest.raises(YardmasterError):
             read_swf(path)
+
+
+# --- the import with its account ------------------------------------------------------------------
+
+# file → local date and time of second 0, as its header's StartTime says
+BEGINNINGS = {
+    "swf/KTH-SP2-1996-2.1-cln.swf.gz": "1996-09-23T14:00:31",
+    "swf/NASA-iPSC-1993-3.1-cln.swf.gz": "1993-10-01T00:00:03",
+    "swf/SDSC-BLUE-2000-4.2-cln.swf.gz": "2000-04-25T15:00:03",
+    "swf_lublin/lublin_256.swf": "",
+}
+
+
+@needs_traces
+@pytest.mark.parametrize("name", REAL)
+def test_importing_a_real_file_gives_the_same_jobs_and_an_account(name):
+    """Detection alone finds the format; lines read = jobs + reasons; the clock begins as said."""
+    lines, idle, _ = REAL[name]
+    found = import_trace([TRACES / name])
+    assert found.account.format == "swf"
+    (stage,) = found.account.stages
+    assert (stage.read, stage.kept) == (lines, lines - idle)
+    assert [entry.count for entry in stage.dropped] == ([idle] if idle else [])
+    plain = read_swf(TRACES / name)
+    assert found.workload().fingerprint() == plain.fingerprint()
+    assert found.account.begins == plain.begins == BEGINNINGS[name]
+
+
+@needs_traces
+def test_the_account_names_what_a_log_does_not_know():
+    """NASA's log has neither waits nor limits nor statuses; its zone is the header's."""
+    account = import_trace([TRACES / "swf/NASA-iPSC-1993-3.1-cln.swf.gz"]).account
+    assert account.missing_columns == ("wait time", "requested time", "status")
+    assert account.time_zone == "US/Pacific"
+    assert any("every processor of 128 is one slot" in remark for remark in account.remarks)
+
+
+def test_the_beginning_needs_a_zone_or_an_offset(tmp_path):
+    """A zone nobody knows falls back to the offset; the user's zone wins; else it is unknown."""
+    start, job = "; UnixStartTime: 86400", _line(wait=5)
+    for header, option, begins in (
+        (["; TimeZoneString: Asia/Tokyo"], None, "1970-01-02T09:00:00"),
+        (["; TimeZoneString: Mars/Base", "; TimeZone: -3600"], None, "1970-01-01T23:00:00"),
+        (["; TimeZoneString: Mars/Base"], None, ""),
+        (["; TimeZone: soon"], None, ""),
+        (["; TimeZoneString: Asia/Tokyo"], "UTC", "1970-01-02T00:00:00"),
+    ):
+        path = tmp_path / "log.swf"
+        path.write_text("\n".join([start, *header, job]))
+        found = import_trace([path], options=ImportOptions(time_zone=option))
+        assert found.account.begins == begins
+        assert found.workload().recorded_wait_s.tolist() == [5]
+    path.write_text(f"; UnixStartTime: 0\n; TimeZoneString: UTC\n{job}")
+    assert read_swf(path).begins == ""
+
+
+def test_processors_become_slots_of_several(tmp_path):
+    """With --slot-cores so many processors are one slot, rounded up, and the account says so."""
+    path = tmp_path / "log.swf"
+    path.write_text("\n".join(["; MaxProcs: 1152", _line(allocated=1), _line(job=2, allocated=17)]))
+    found = import_trace([path], options=ImportOptions(slot_cores=8))
+    assert found.workload().gpus.tolist() == [1, 3]
+    assert any("the machine has 144" in remark for remark in found.account.remarks)
+
+
+def test_broken_and_early_lines_are_mistakes_in_an_import(tmp_path):
+    """The account refuses what it cannot explain, naming lines; skipping them is a choice."""
+    path = tmp_path / "log.swf"
+    lines = ["; Version: 2", *(_line(job=n, submit=n) for n in range(1, 8))]
+    lines[2], lines[4], lines[6] = "1 2 3", _line(job=4, submit=-7, run=-1), _line(run="x")
+    lines.append(_line(job=9, status=2) + " 19")
+    path.write_text("\n".join(lines))
+    with pytest.raises(TraceFormatError) as caught:
+        import_trace([path])
+    shown = str(caught.value).split("\n")
+    assert "4 lines cannot be read" in shown[0]
+    assert [line.strip() for line in shown[1:]] == [
+        "- line 3: 3 numbers, not 18",
+        "- line 5: submitted at second -7, before second 0",
+        "- line 7: field 4 (run) is 'x', not a number",
+        "- line 9: 19 numbers, not 18",
+    ]
+    found = import_trace([path], options=ImportOptions(skip_bad_rows=True))
+    (stage,) = found.account.stages
+    assert (stage.read, stage.kept, stage.dropped[0].count) == (8, 4, 4)
+    assert found.workload().id.tolist() == [1, 3, 5, 7]
+
+
+def test_every_reason_is_counted_once(tmp_path):
+    """Pieces, unknown run times and unknown processors each have their reason."""
+    path = tmp_path / "log.swf"
+    path.write_text(
+        "\n".join(
+            [
+                _line(job=1, status=1),
+                _line(job=1, status=2),
+                _line(job=2, run=0),
+                _line(job=3, run=-1, allocated=-1),
+                _line(job=4, allocated=0),
+                _line(job=5, allocated=-1, requested=6),
+                _line(job=5),
+            ]
+        )
+    )
+    found = import_trace([path])
+    (stage,) = found.account.stages
+    assert [entry.count for entry in stage.dropped] == [1, 2, 1]
+    assert found.workload().id.tolist() == [1, 5, 6]
+    assert found.workload().gpus.tolist() == [4, 6, 4]
+    assert sorted(found.account.changed.values()) == [1, 1]
+
+
+def test_logs_without_header_and_ending_are_recognised(tmp_path):
+    """Lines of 18 numbers are enough; other numbers are not; two logs have two clocks."""
+    path = tmp_path / "RICC-2010"
+    path.write_text("\n".join(_line(job=n, submit=n) for n in range(5)))
+    assert import_trace([path]).account.format == "swf"
+    other = tmp_path / "numbers.txt"
+    other.write_text("1 2 3 4\n" * 5)
+    with pytest.raises(TraceFormatError, match="no known trace format"):
+        import_trace([other])
+    second = tmp_path / "second.swf"
+    second.write_bytes(path.read_bytes())
+    with pytest.raises(InvalidWorkloadError, match="clock of its own"):
+        import_trace([path, second])

@@ -1,0 +1,95 @@
+"""`yardmaster workload import`: a trace in its publisher's format becomes a job table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from yardmaster.cli.console import remark, say, say_json
+from yardmaster.cli.options import JsonOption, OutFileOption, OverwriteFileOption, QuietOption
+from yardmaster.errors import InvalidWorkloadError
+
+
+def import_(
+    trace: Annotated[
+        list[str],
+        Parameter(
+            help="The format's name (see `workload list`; found out if left out), then the files:"
+            " plain, gzipped, zipped, tarred, or folders.",
+        ),
+    ],
+    /,
+    *,
+    out: OutFileOption,
+    map: Annotated[  # noqa: A002  (the option's name)
+        list[str] | None,
+        Parameter(
+            consume_multiple=True,
+            negative="",
+            help="For csv: canonical column = column of the file, such as gpus=gpu_num. A unit may"
+            " follow: submit_s=when:ms, duration_s=hours:h.",
+        ),
+    ] = None,
+    only: Annotated[
+        str | None, Parameter(help="Read only files whose names hold this, such as Venus.")
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        Parameter(help="Zone of times written without one, such as America/Los_Angeles."),
+    ] = None,
+    slot_cores: Annotated[
+        float | None,
+        Parameter(help="Where jobs ask for cores only: so many cores are one slot (one GPU)."),
+    ] = None,
+    separator: Annotated[str, Parameter(help="For csv: what stands between cells.")] = ",",
+    skip_bad_rows: Annotated[
+        bool, Parameter(negative="", help="Drop and count rows that cannot be read.")
+    ] = False,
+    overwrite: OverwriteFileOption = False,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Turn a trace in its publisher's format into a job table, with an account of every row."""
+    from yardmaster.workloads.files import refuse_to_replace
+    from yardmaster.workloads.tables import refuse_other_endings
+    from yardmaster.workloads.traces.formats import import_trace, trace_formats
+    from yardmaster.workloads.traces.options import ImportOptions
+
+    refuse_other_endings(out)
+    refuse_to_replace(out, overwrite=overwrite)
+    named = trace[0] in trace_formats() and not Path(trace[0]).exists()
+    options = ImportOptions(
+        time_zone=time_zone,
+        slot_cores=slot_cores,
+        skip_bad_rows=skip_bad_rows,
+        columns=_mapping(map or ()),
+        separator=separator,
+    )
+    imported = import_trace(
+        trace[1:] if named else trace,
+        trace[0] if named else None,
+        only=only,
+        options=options,
+    )
+    imported.write(out, overwrite=overwrite)
+    if json:
+        say_json(imported.account.to_dict())
+    else:
+        say("\n".join(imported.account.lines()))
+    if not quiet:
+        remark(f"Job table: {out}")
+
+
+def _mapping(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:
+    """Read `gpus=gpu_num` pairs."""
+    mapping: dict[str, str] = {}
+    for pair in pairs:
+        ours, sign, theirs = (part.strip() for part in pair.partition("="))
+        if not sign or not ours or not theirs or ours in mapping:
+            raise InvalidWorkloadError(
+                f"--map: cannot read {pair!r}; write each column once, such as gpus=gpu_num."
+            )
+        mapping[ours] = theirs
+    return mapping

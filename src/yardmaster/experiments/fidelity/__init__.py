@@ -1,0 +1,1 @@
+"""Replay fidelity: simulated waits held against those that a trace recorded."""

@@ -1,0 +1,1 @@
+"""Publishers' lists of machines, turned into cluster documents."""

@@ -1,0 +1,1 @@
+"""Workloads made of workloads: parts, stretched ones, mixtures and samples."""

@@ -1,0 +1,1 @@
+"""Recipes: workloads composed of processes, one for each thing that jobs have."""

@@ -1,0 +1,189 @@
+"""Recipes by name: imitations of published traces, the workloads of other systems, simple ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from yardmaster.errors import InvalidConfigError
+from yardmaster.names import Registry, unknown
+from yardmaster.workloads.demands import Demands
+from yardmaster.workloads.recipes.arrivals import CalibratedArrivals
+from yardmaster.workloads.recipes.distributions import Exponential, Fixed, LogNormal
+from yardmaster.workloads.recipes.durations import CalibratedDurations
+from yardmaster.workloads.recipes.other_systems import (
+    GpuOptimizerOptions,
+    RlmetadqnOptions,
+    drl_scheduler,
+    gpu_optimizer,
+    rlmetadqn,
+)
+from yardmaster.workloads.recipes.parameters import Part, choice, parameters_of
+from yardmaster.workloads.recipes.reading import Mistake, built, split_options
+from yardmaster.workloads.recipes.recipe import Recipe
+from yardmaster.workloads.recipes.sizes import CalibratedSizes, PowersOfTwo
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoOptions(Part):
+    """A preset that can be had in one form only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named recipe, perhaps with options.
+
+    Attributes:
+        name: what users write.
+        description: what it is and where it comes from, in one line.
+        compose: options → recipe.
+        options: what can be chosen, beside the demands that every preset takes.
+    """
+
+    name: str
+    description: str
+    compose: Callable[[Any], Recipe]
+    options: type[Part] = NoOptions
+
+    def recipe(self, text: str = "") -> Recipe:
+        """Return the recipe with options and demands as written: `kinds=measured,elastic=0.3`.
+
+        Raises:
+            UnknownNameError: if there is no such option or value.
+            InvalidWorkloadError: if an option has no value, is given twice, or makes no sense.
+            InvalidConfigError: with all mistakes, if there are several.
+        """
+        given = split_options(text) if text.strip() else {}
+        own, demanded = parameters_of(self.options), parameters_of(Demands)
+        for name in given:
+            if name not in own and name not in demanded:
+                raise unknown("option of a generated workload", name, [*own, *demanded])
+        chosen = {name: value for name, value in given.items() if name in own}
+        options, mistakes = built(self.options, chosen, in_one_line=True)
+        demands, more = built(
+            Demands, {name: given[name] for name in given if name not in own}, in_one_line=True
+        )
+        if options is None or demands is None:
+            raise _together(self.name, [*mistakes, *more])
+        return replace(
+            self.compose(options),
+            name=_with_options(self.name, chosen),
+            description=self.description,
+            demands=demands,
+        )
+
+
+def _with_options(name: str, chosen: Mapping[str, str]) -> str:
+    options = ",".join(f"{option}={value}" for option, value in chosen.items())
+    return f"{name}:{options}" if options else name
+
+
+def _together(name: str, mistakes: list[Mistake]) -> Exception:
+    if len(mistakes) == 1:
+        return mistakes[0].error
+    return InvalidConfigError(name, [str(mistake.error) for mistake in mistakes])
+
+
+def _calibrated(_options: Part, *, trace: str) -> Recipe:
+    return Recipe(
+        arrivals=CalibratedArrivals(trace=trace),
+        sizes=CalibratedSizes(trace=trace),
+        durations=CalibratedDurations(trace=trace),
+    )
+
+
+def _memoryless(_options: Part) -> Recipe:
+    return Recipe(sizes=Fixed(value=1), durations=Exponential(mean=HOUR_S))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcmeOptions(Part):
+    """Which of the two clusters."""
+
+    cluster: str = choice("the cluster imitated", ("seren", "kalos"), default="seren")
+
+
+ACME_MEAN_GPUS = {"seren": 5.68, "kalos": 26.77}
+ACME_LARGEST_GPUS = 1024
+ACME_MEDIAN_S = 122.0
+ACME_CAVEAT = (
+    "no jobs of Acme are known here, only aggregates: the mean size is met by powers of two up to"
+    " 1,024 GPUs, each doubling rarer by one factor; the median run time, 122 s, is that of Seren."
+    " Assumed: log-normal run times as spread as those of Helios Venus (sigma 2.69), at most 14"
+    " days, independent of the size; days, weeks and bursts of Helios Venus; Seren's largest size"
+)
+"""What is not known of the Acme clusters, and what is put in its place."""
+
+
+def _acme(options: AcmeOptions) -> Recipe:
+    return Recipe(
+        arrivals=CalibratedArrivals(trace="venus-like"),
+        sizes=PowersOfTwo(mean=ACME_MEAN_GPUS[options.cluster], largest=ACME_LARGEST_GPUS),
+        durations=LogNormal(median=ACME_MEDIAN_S, sigma=2.69, low=1.0, high=14 * 24 * HOUR_S),
+        notes=(ACME_CAVEAT,),
+    )
+
+
+PRESETS: Registry[Preset] = Registry("workload")
+"""Every workload that can be generated by name."""
+
+for _preset in (
+    Preset(
+        "venus-like",
+        "calibrated to Helios Venus (2020): sizes, run times, days, weeks and bursts",
+        partial(_calibrated, trace="venus-like"),
+    ),
+    Preset(
+        "philly-like",
+        "calibrated to Philly (2017): sizes, run times, days, weeks and bursts",
+        partial(_calibrated, trace="philly-like"),
+    ),
+    Preset(
+        "openb-like",
+        "calibrated to the GPU pods of Alibaba 2023: parts of GPUs, run times, bursts",
+        partial(_calibrated, trace="openb-like"),
+    ),
+    Preset(
+        "acme-like",
+        "like Acme (Shanghai AI Lab, 2023): mean size and median run time as published, the rest"
+        " assumed; cluster=seren|kalos",
+        _acme,
+        AcmeOptions,
+    ),
+    Preset(
+        "lognormal",
+        "Poisson arrivals, log-normal run times (median 10 min), 1, 2, 4 or 8 GPUs",
+        lambda _options: Recipe(),
+    ),
+    Preset(
+        "mm",
+        "M/M/c: Poisson arrivals, exponential run times (mean 1 h), 1 GPU each",
+        _memoryless,
+    ),
+    Preset(
+        "drl-scheduler",
+        "the synthetic workload of HenryAJX/DRL_Scheduler: 2.5 jobs/s, normal run times, 1 to 8"
+        " GPUs, 4 priorities, 3 users",
+        drl_scheduler,
+    ),
+    Preset(
+        "gpu-optimizer",
+        "the workload of MohammedYaseen97/gpu-optimizer: 400 jobs in bursts, heavy-tailed; sizes"
+        " and priorities follow run times; mode=heavy|uniform, priority=negative|positive|none,"
+        " arrivals=bursty|at-once, max_duration_s",
+        gpu_optimizer,
+        GpuOptimizerOptions,
+    ),
+    Preset(
+        "rlmetadqn",
+        "the regimes of gomede/rlmetadqn-tpds: one hour of 1-GPU jobs with deadlines;"
+        " workload=base|bursty|diurnal|shifted, intensity=low|medium|high|super-high",
+        rlmetadqn,
+        RlmetadqnOptions,
+    ),
+):
+    PRESETS.add(_preset.name, _preset)

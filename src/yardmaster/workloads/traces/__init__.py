@@ -1,0 +1,1 @@
+"""Traces in their publishers' own formats: one file per format, and what they share."""

@@ -1,0 +1,150 @@
+"""The trace formats that can be imported, and how one is told from another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yardmaster.errors import InvalidWorkloadError, TraceFormatError
+from yardmaster.names import unknown
+from yardmaster.workloads.traces.account import Ledger
+from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.trace_files import TraceFile, opened, some
+
+if TYPE_CHECKING:
+    from yardmaster.workloads.traces.draft import Draft, ImportedTrace
+
+MODULES = (
+    "slurm",
+    "philly",
+    "acme",
+    "helios",
+    "alibaba_pai",
+    "alibaba_openb",
+    "alibaba_spot",
+    "alibaba_dlrm",
+    "lingjun",
+    "google_2019",
+    "google_2011",
+    "conversions",
+    "rltune_csv",
+    "rlmetadqn_csv",
+    "swf",
+    "mapped_csv",
+)
+"""Where the formats are; a file is taken for the first format that recognises it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFormat:
+    """One publisher's format.
+
+    Attributes:
+        name: what users call it, such as `helios`.
+        reads: which of the publisher's files it reads.
+        source: who published the trace, when, under which licence.
+        recognises: tells from a file's name and first lines whether it is a table of this format.
+        read: turns the files into jobs.
+        one_table: whether every file is a whole trace of its own, so that several files in one
+            folder or archive are a question to the user, not parts of one trace.
+    """
+
+    name: str
+    reads: str
+    source: str
+    recognises: Callable[[TraceFile], bool]
+    read: Callable[[Sequence[TraceFile], ImportOptions, Ledger], Draft]
+    one_table: bool = False
+
+
+@cache
+def trace_formats() -> dict[str, TraceFormat]:
+    """Return every format by name, in the order in which they are tried."""
+    folder = Path(__file__).parent  # TODO: every module is there
+    names = [
+        name for name in MODULES if (folder / f"{name}.py").exists() or (folder / name).is_dir()
+    ]
+    modules = (import_module(f"yardmaster.workloads.traces.{name}") for name in names)
+    return {
+        entry.name: entry
+        for module in modules
+        for entry in (module.FORMATS if hasattr(module, "FORMATS") else (module.FORMAT,))
+    }
+
+
+def import_trace(
+    paths: Sequence[str | Path],
+    format_name: str | None = None,
+    *,
+    only: str | None = None,
+    options: ImportOptions | None = None,
+) -> ImportedTrace:
+    """Read a trace in its publisher's format.
+
+    Args:
+        paths: its files, as downloaded: plain, gzipped, zipped, tarred, or folders of these.
+        format_name: a name of `trace_formats`; None finds out.
+        only: pattern for the names of files in folders and archives, such as `Venus`.
+        options: what the trace does not say itself.
+
+    Raises:
+        UnknownNameError: if there is no such format.
+        InvalidWorkloadError: if a file is missing or no job is left.
+        TraceFormatError: if the files are not in that format, naming lines, or in none.
+    """
+    from yardmaster.workloads.traces.draft import finished
+
+    known = trace_formats()
+    if format_name is not None and format_name not in known:
+        raise unknown("trace format", format_name, known)
+    if not paths:
+        raise InvalidWorkloadError("Which files? Name at least one file or folder.")
+    with opened([Path(path) for path in paths], only=only) as files:
+        chosen = known[format_name] if format_name else detected(files)
+        tables = _tables(chosen, files, given=format_name is not None)
+        ledger = Ledger(chosen.name, [file.name for file in tables])
+        unread = [file.name for file in files if file not in tables]
+        if unread:
+            ledger.remark(f"not read, because no table of this format: {some(unread)}")
+        draft = chosen.read(tables, options or ImportOptions(), ledger)
+        return finished(draft, _name(tables))
+
+
+def detected(files: Sequence[TraceFile]) -> TraceFormat:
+    """Return the format of the first file that any format recognises.
+
+    Raises:
+        TraceFormatError: if none does.
+    """
+    for entry in trace_formats().values():
+        if any(entry.recognises(file) for file in files):
+            return entry
+    raise TraceFormatError(
+        f"{some(file.name for file in files)}: no known trace format. Name it, or read any"
+        " table with: csv --map submit_s=… duration_s=… gpus=…. `workload list` shows the formats."
+    )
+
+
+def _tables(
+    entry: TraceFormat, files: Sequence[TraceFile], *, given: bool
+) -> tuple[TraceFile, ...]:
+    """Return the files the format reads: those it recognises, or all if it was named."""
+    tables = tuple(file for file in files if entry.recognises(file))
+    if not tables and given:
+        tables = tuple(files)
+    found_in = [file.given for file in tables]
+    if entry.one_table and len(found_in) > len(set(found_in)):
+        raise InvalidWorkloadError(
+            f"There are {len(tables)} traces here, each of its own cluster; choose with --only"
+            f" NAME, or name files to merge: {some(file.name for file in tables)}."
+        )
+    return tables
+
+
+def _name(files: Sequence[TraceFile]) -> str:
+    """Return what to call the workload: the first file's name without folder and endings."""
+    return files[0].own_name.partition(".")[0] or "trace"

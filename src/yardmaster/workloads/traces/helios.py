@@ -1,0 +1,77 @@
+"""SenseTime Helios: `cluster_log.csv` of Earth, Saturn, Uranus and Venus, April to September 2020.
+
+One row per job. `duration` is end − start and `queue` start − submit, in seconds, so only the
+submission has to be read as a date. Rows with 0 GPUs are CPU jobs, more than half of all. The log
+begins in the middle of March with jobs left over from before; the publisher counts from April.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from yardmaster.workloads.traces.account import Ledger
+from yardmaster.workloads.traces.cells import Field, Kind
+from yardmaster.workloads.traces.delimited import Reason, read_rows
+from yardmaster.workloads.traces.draft import Draft
+from yardmaster.workloads.traces.formats import TraceFormat
+from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.statuses import STATUSES, status
+from yardmaster.workloads.traces.trace_files import TraceFile
+
+FIELDS = (
+    Field("job_id", Kind.WHOLE),
+    Field("user", Kind.TEXT, needed=False),
+    Field("vc", Kind.TEXT, needed=False),
+    Field("gpu_num", Kind.COUNT),
+    Field("cpu_num", Kind.COUNT, needed=False),
+    Field("state", Kind.TEXT),
+    Field("submit_time", Kind.TIME),
+    Field("duration", Kind.SECONDS, may_be_blank=True),
+    Field("queue", Kind.SECONDS, may_be_blank=True),
+)
+UNFINISHED = ("RUNNING", "SUSPENDED", "PENDING")
+REASONS = (
+    Reason("had not ended when the log was written", pl.col("state").is_in(UNFINISHED)),
+    Reason("asked for no GPU (CPU job)", pl.col("gpu_num") == 0),
+    Reason("never started", pl.col("duration").is_null() | pl.col("queue").is_null()),
+    Reason(
+        "left over from before April 2020",
+        pl.col("submit_time").str.contains("2020-03-", literal=True),
+    ),
+)
+
+
+def recognises(file: TraceFile) -> bool:
+    """Tell a Helios log by its columns; Acme's has a `type` besides."""
+    return file.has_columns("job_id", "vc", "gpu_num", "node_num", "submit_time", "queue")
+
+
+def read(files: Sequence[TraceFile], options: ImportOptions, ledger: Ledger) -> Draft:
+    """Read one cluster's log."""
+    rows = pl.concat([read_rows(file, FIELDS, ledger, options, reasons=REASONS) for file in files])
+    frame = rows.select(
+        id="job_id",
+        submit_s="submit_time",
+        duration_s="duration",
+        gpus="gpu_num",
+        cpus="cpu_num",
+        tenant="vc",
+        user="user",
+        status=status(pl.col("state")),
+        recorded_wait_s="queue",
+    )
+    zone = options.zone_in_words("local time as written (China, no daylight saving)")
+    return Draft(frame, ledger, time_zone=zone)
+
+
+FORMAT = TraceFormat(
+    name="helios",
+    reads="cluster_log.csv of one cluster, plain or in data.zip (choose with --only Venus)",
+    source="SenseTime Helios, 2020 (Hu et al., SC 2021; CC-BY-4.0)",
+    recognises=recognises,
+    read=read,
+    one_table=True,
+)
+assert set(UNFINISHED) <= set(STATUSES)  # noqa: S101

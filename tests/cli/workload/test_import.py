@@ -1,0 +1,153 @@
+"""`yardmaster workload import` as a user meets it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+HEADER = (
+    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
+)
+ROWS = [
+    f"{n},u{n % 3},vc1,{n % 4},8,1,COMPLETED,2020-05-0{1 + n % 9} 10:00:00,"
+    f"2020-05-0{1 + n % 9} 10:00:05,2020-05-0{1 + n % 9} 10:01:05,60,5"
+    for n in range(40)
+]
+LOG = "\n".join([HEADER, *ROWS]) + "\n"
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "yardmaster", "workload", *arguments],
+        cwd=cwd, capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+def refused(cwd: Path, content: bytes, *options: str) -> str:
+    """Import a file that must be refused: exit code 2, a message, nothing left behind."""
+    (cwd / "log.csv").write_bytes(content)
+    done = run("import", "helios", "log.csv", "-o", "out.parquet", *options, cwd=cwd)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in cwd.iterdir()] == ["log.csv"]
+    return done.stderr
+
+
+def edited(column: str, cell: str, row: int = 5) -> bytes:
+    lines = [line.split(",") for line in LOG.splitlines()]
+    lines[row + 1][HEADER.split(",").index(column)] = cell
+    return ("\n".join(",".join(cells) for cells in lines) + "\n").encode()
+
+
+def test_an_import_prints_and_stores_its_account(tmp_path: Path):
+    """The account on the screen, in JSON and in the job table is one and the same."""
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(LOG.encode()))
+    done = run("import", "log.csv.gz", "-o", "out.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "40 rows of log.csv read, 30 kept" in done.stdout
+    assert "dropped 10: asked for no GPU (CPU job)" in done.stdout
+    assert "second 0: 2020-04-27T00:00:00" in done.stdout
+    again = run("import", "helios", "log.csv.gz", "-o", "o2.parquet", "--json", cwd=tmp_path)
+    metadata = pl.read_parquet_metadata(tmp_path / "out.parquet")["yardmaster"]
+    assert json.loads(metadata)["account"] == json.loads(again.stdout)
+    assert len(pl.read_parquet(tmp_path / "out.parquet")) == 30
+
+
+def test_an_imported_trace_can_be_simulated(tmp_path: Path):
+    """The way from a log to a result is two commands, or one."""
+    (tmp_path / "log.csv").write_text(LOG)
+    assert run("import", "log.csv", "-o", "out.parquet", cwd=tmp_path).returncode == 0
+    for source in ("out.parquet", "log.csv"):
+        done = subprocess.run(
+            [sys.executable, "-m", "yardmaster", "simulate", "-w", source, "-c", "pool:8"],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (LOG.encode()[:-60], "line 41: 8 cells"),
+        (edited("gpu_num", "9" * 40), "line 7: gpu_num is '9999"),
+        (edited("gpu_num", "-4"), "line 7: gpu_num is '-4'"),
+        (edited("duration", "-1"), "line 7: duration is '-1'"),
+        (edited("submit_time", "-5"), "line 7: submit_time is '-5'"),
+        (edited("user", "QQ").replace(b"QQ", b"\xe4"), "line 7: not UTF-8"),
+        (edited("user", '"open'), "line 7"),
+        (LOG.replace("gpu_num", "gpus_number").encode(), "no column 'gpu_num'"),
+        (b"", "the file is empty"),
+        (HEADER.encode(), "no job is left"),
+        (LOG.encode("utf-16"), "UTF-16"),
+        (bytes(random.Random(3).randbytes(5000)), "log.csv"),
+        (b"\x1f\x8b" + b"x" * 50, "damaged"),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused(tmp_path: Path, content: bytes, complaint: str):
+    """Whatever is wrong with a file, the message says where, and no file is left behind."""
+    assert complaint in refused(tmp_path, content)
+
+
+def test_a_million_bad_rows(tmp_path: Path):
+    """A file full of mistakes gives a short message, not a million lines."""
+    content = (HEADER + "\n" + "x,u,v,1,1,1,COMPLETED,2020-05-01,,,1,1\n" * 1_000_000).encode()
+    message = refused(tmp_path, content)
+    assert "1,000,000 rows cannot be read" in message
+    assert len(message.splitlines()) < 30
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + LOG.encode(),
+        LOG.replace("\n", "\r\n").encode(),
+        LOG.replace(",u1,", ',"u\n1",').encode(),
+        "\n".join(
+            ",".join(reversed(line.split(","))) for line in LOG.splitlines()
+        ).encode(),
+    ],
+)  # fmt: skip
+def test_harmless_differences_do_no_harm(tmp_path: Path, content: bytes):
+    """Marks, line ends, quoted line breaks and the order of columns change nothing."""
+    (tmp_path / "log.csv").write_bytes(content)
+    done = run("import", "helios", "log.csv", "-o", "out.parquet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "40 rows of log.csv read, 30 kept" in done.stdout
+
+
+def test_bad_rows_can_be_skipped(tmp_path: Path):
+    """If the user says so, rows that cannot be read are dropped, counted and named."""
+    (tmp_path / "log.csv").write_bytes(edited("gpu_num", "many"))
+    done = run("import", "log.csv", "-o", "out.csv", "--skip-bad-rows", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "dropped 1: cannot be read (line 7)" in done.stdout
+
+
+def test_files_are_not_replaced_by_accident(tmp_path: Path):
+    """A file that is there stays as it is, unless the user says otherwise."""
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "out.parquet").write_text("precious")
+    done = run("import", "log.csv", "-o", "out.parquet", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--overwrite" in done.stderr
+    assert (tmp_path / "out.parquet").read_text() == "precious"
+    done = run("import", "log.csv", "-o", "out.parquet", "--overwrite", cwd=tmp_path)
+    assert done.returncode == 0
+    for wrong in ("out.txt", "nowhere/out.parquet"):
+        assert run("import", "log.csv", "-o", wrong, cwd=tmp_path).returncode == 2
+
+
+def test_the_list_names_every_format(tmp_path: Path):
+    """What can be imported and generated is listed, for people and for programs."""
+    done = run("list", "--json", cwd=tmp_path)
+    listed = json.loads(done.stdout)
+    assert {"helios", "slurm", "philly"} <= {row["format"] for row in listed["trace formats"]}
+    assert {"venus-like"} <= {row["workload"] for row in listed["presets"]}
+    assert "cluster_log.csv" in run("list", cwd=tmp_path).stdout
