@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from yardmaster.schedulers.simulation import simulate
     from yardmaster.schedulers.views import JobsView
     from yardmaster.testing.conformance import check_order
+    from yardmaster.workloads.recipes.recipe import Recipe
     from yardmaster.workloads.sources import load_workload
     from yardmaster.workloads.synthetic import generate
     from yardmaster.workloads.tables import write_table
@@ -33,6 +34,7 @@ _HOME = {
     "Cluster": "yardmaster.model.cluster",
     "Comparison": "yardmaster.experiments.comparison",
     "JobsView": "yardmaster.schedulers.views",
+    "Recipe": "yardmaster.workloads.recipes.recipe",
     "Schedule": "yardmaster.model.schedule",
     "Workload": "yardmaster.model.workload",
     "YardmasterError": "yardmaster.errors",
@@ -54,6 +56,7 @@ __all__ = [
     "Cluster",
     "Comparison",
     "JobsView",
+    "Recipe",
     "Schedule",
     "Workload",
     "YardmasterError",

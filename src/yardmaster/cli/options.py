@@ -11,7 +11,8 @@ WorkloadOption = Annotated[
     str,
     Parameter(
         name=["--workload", "-w"],
-        help="A preset (see `list workloads`) or a file: .swf, .swf.gz, .csv, .parquet.",
+        help="A preset (see `workload list`), a recipe (.toml), a job table (.csv, .parquet), or a"
+        " trace in any format that `workload import` reads.",
     ),
 ]
 ClusterOption = Annotated[

@@ -32,6 +32,7 @@ from yardmaster.report.workload_tables import (
     title,
 )
 from yardmaster.workloads.description.summary import Description
+from yardmaster.workloads.traces.account import IMPORTED
 
 REPORT, NUMBERS = "report.html", "description.json"
 """What is written besides the figures."""
@@ -116,6 +117,8 @@ def render_workload_page(
     shown = f'<pre class="card scroll" tabindex="0"><code>{escape(plain(command))}</code></pre>\n'
     missing = ", ".join(about.missing_columns) or "none"
     facts = [*overview_facts(about, bars=False), ("columns missing", missing)]
+    # Notes repeat the account, for workloads that no longer have one.
+    notes = [note for note in about.notes if not (account and note.startswith(IMPORTED))]
     return page(
         title=title(about),
         eyebrow="Workload",
@@ -126,7 +129,7 @@ def render_workload_page(
             section("Sizes and run times", results(size_table(about))),
             *(_owners(table) for table in tables if table is not None),
             section("Account of the import", fact_list(account_facts(account))) if account else "",
-            section("Where it comes from", _list(about.notes)) if about.notes else "",
+            section("Where it comes from", _list(notes)) if notes else "",
             section("What the numbers mean", fact_list(DEFINITIONS.items())),
             section(
                 "How to reproduce this",

@@ -35,6 +35,12 @@ def test_a_day_has_nodes_of_eight_and_guarantees(tmp_path: Path):
     assert imported.account.stages[-1].dropped[0].count == 1
 
 
+def test_a_comma_too_many_changes_nothing(tmp_path: Path):
+    """Lists saved with an empty last column are read as well."""
+    text = LIST.replace("\n", ",\n")
+    assert import_machines([written(tmp_path, text=text)]).cluster.gpus == 32
+
+
 def test_the_last_day_is_taken_if_none_is_named(tmp_path: Path):
     """Without a date the account says which day was taken, and what the others have."""
     imported = import_machines([written(tmp_path)])

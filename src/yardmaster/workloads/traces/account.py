@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+IMPORTED = "import: "
+"""How notes begin that come from an account."""
+
 FILES_NAMED = 4
 """How many files the lines of an account name before the rest are counted."""
 
@@ -100,7 +103,7 @@ class Account:
 
     def notes(self) -> tuple[str, ...]:
         """Return what travels with the workload: the account without its table of files."""
-        return tuple(f"import: {line.strip()}" for line in self.lines()[1:])
+        return tuple(f"{IMPORTED}{line.strip()}" for line in self.lines()[1:])
 
 
 def _counted(entry: Dropped) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -57,7 +58,7 @@ def _cells(tres_names: Mapping[str, str]) -> dict[str, Cells]:
     number = Cells("a whole number from 0", fields.count, pl.Int64)
     tres = Cells(
         "a list such as cpu=4,gres/gpu=2",
-        lambda cell: fields.tres(cell, tres_names)._asdict(),
+        cache(lambda cell: fields.tres(cell, tres_names)._asdict()),
         _RESOURCES,
     )
     gres = Cells("a list such as gpu:v100:2", lambda cell: fields.gres(cell)._asdict(), _RESOURCES)
