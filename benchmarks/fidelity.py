@@ -26,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 
+from yardmaster.experiments.fidelity.assumptions import recorded_machine
 from yardmaster.experiments.fidelity.distance import Distance, measure_distance
-from yardmaster.experiments.fidelity.study import measure_fidelity, recorded_machine
+from yardmaster.experiments.fidelity.study import measure_fidelity
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, Workload
 from yardmaster.report.fidelity_words import causes_found, caution, headline

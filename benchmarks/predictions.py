@@ -1,17 +1,17 @@
 """Measure predictions of run times, and what they buy: `python benchmarks/predictions.py`.
 
-Each trace is predicted by every method of `yardmaster workload predict`, and then scheduled by
-shortest first with backfilling on these predictions (`sjf+easy~estimate`), on the requested times,
-and on the truth. Figures are those of the last half of the jobs; the parameters of the methods were
-chosen on the first half of the same traces.
+Each trace is predicted by every method of `yardmaster workload predict`. Then it is scheduled
+shortest first by these predictions, by the requested times and by the truth: with reservations for
+jobs that do not fit (`sjf+easy`), and without (`sjf+skip`). Figures are those of the last half of
+the jobs; the parameters of the methods were chosen on the first half of the same traces.
 
 Errors are of predictions made with ends as in the trace. Schedules are other than the trace, so for
 them predictions are made twice: first with the trace's ends, then with the ends of the schedule
 that those led to. The second ones are scheduled and shown.
 
-Differences in mean JCT are to `fifo+skip`, which needs no run times: ratio of means over ten blocks
-of consecutive jobs with a 95 % bootstrap interval. Neighbouring blocks share a queue, so the
-intervals are rather too narrow.
+Changes of mean JCT are relative to `fifo+skip`, which needs no run times: ratio of means over ten
+blocks of consecutive jobs, with a 95 % bootstrap interval. Neighbouring blocks share a queue, so
+the intervals are rather too narrow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -37,13 +37,14 @@ from yardmaster.schedulers.simulation import simulate
 from yardmaster.workloads.prediction.history import Prediction
 from yardmaster.workloads.prediction.methods import METHODS
 from yardmaster.workloads.prediction.past import Past
-from yardmaster.workloads.prediction.scores import after_warm_up, score
+from yardmaster.workloads.prediction.scores import Score, after_warm_up, score
 from yardmaster.workloads.sources import load_workload
 
 TRACES = Path(__file__).resolve().parents[1] / ".." / "shared" / "traces"
 CENSORED_S = 172_800.0
 """The publisher of this copy of Venus cut longer run times to two days."""
 BLOCKS = 10
+BLIND, SCHEDULERS = "fifo+skip", ("sjf+easy", "sjf+skip")
 NEEDY = ("user", "last-two")
 """Methods that are another one where there are no requested times, or no users."""
 
@@ -59,24 +60,27 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Row:
-    """What one way to know run times gives on one trace; NaN where there is nothing to score."""
+class Missed:
+    """How one method's predictions of one trace came true."""
 
     trace: str
-    knows: str
+    method: str
+    cpu_s: float
+    score: Score
+
+
+@dataclass(frozen=True)
+class Served:
+    """What a scheduler made of one trace, knowing run times from somewhere."""
+
+    trace: str
     scheduler: str
-    median_error: float = float("nan")
-    within_2: float = float("nan")
-    bias: float = float("nan")
-    rank_correlation: float = float("nan")
-    underestimated: float = float("nan")
-    cold: float = float("nan")
-    seconds: float = float("nan")
-    mean_jct_s: float = float("nan")
-    mean_bounded_slowdown: float = float("nan")
-    jct_change: float = float("nan")
-    jct_change_low: float = float("nan")
-    jct_change_high: float = float("nan")
+    run_times: str
+    mean_jct_s: float
+    mean_bounded_slowdown: float
+    change: float
+    change_low: float
+    change_high: float
 
 
 def swf(name: str) -> Callable[[], Workload]:
@@ -136,107 +140,126 @@ CASES = (
 )  # fmt: skip
 
 
-def measure(case: Case, only: list[str], show: Callable[[str], None]) -> list[Row]:
+def measure(
+    case: Case, methods: Sequence[str], show: Callable[[str], None]
+) -> tuple[list[Missed], list[Served]]:
     """Predict and schedule one trace in every way that has something to go by."""
     jobs = case.read()
     late = after_warm_up(jobs)
-    blind = simulate(jobs, case.cluster, "fifo+skip")
-    known = simulate(jobs, case.cluster, "sjf+easy")
-    rows = [
-        Row(case.name, "nothing", "fifo+skip", **outcome(blind, blind)),
-        Row(case.name, "the truth", "sjf+easy", **outcome(known, blind)),
+    blind = simulate(jobs, case.cluster, BLIND)
+    missed: list[Missed] = []
+    knowing = [simulate(jobs, case.cluster, name) for name in SCHEDULERS]
+    served = [
+        _served(case, blind, blind, "nothing"),
+        *(_served(case, schedule, blind, "truth") for schedule in knowing),
     ]
-    for method in (METHODS[name] for name in only):
-        show(f"{case.name} ({case.about}): {method.name}")
-        begun = time.perf_counter()
-        prediction = method.predict(Past.of(jobs), None)
-        seconds = time.perf_counter() - begun
-        found = asdict(score(jobs, prediction, late))
-        del found["jobs"]
-        if found["cold"] == 1.0 and method.name in NEEDY:
+    for method in methods:
+        show(f"{case.name} ({case.about}): {method}")
+        begun_s = time.process_time()
+        prediction = METHODS[method].predict(Past.of(jobs), None)
+        cpu_s = time.process_time() - begun_s
+        found = score(jobs, prediction, late)
+        if found.cold == 1.0 and method in NEEDY:
             continue
-        schedule = scheduled(case, jobs, method.name, prediction)
-        rows.append(
-            Row(
-                case.name,
-                method.name,
-                "sjf+easy~estimate",
-                **found,
-                seconds=seconds,
-                **outcome(schedule, blind),
-            )
-        )
-    return rows
+        missed.append(Missed(case.name, method, cpu_s, found))
+        for name in SCHEDULERS:
+            schedule = scheduled(case, f"{name}~estimate", jobs, method, prediction)
+            served.append(_served(case, schedule, blind, method))
+    return missed, served
 
 
-def scheduled(case: Case, jobs: Workload, method: str, prediction: Prediction) -> Schedule:
+def scheduled(
+    case: Case, scheduler: str, jobs: Workload, method: str, prediction: Prediction
+) -> Schedule:
     """Schedule by predictions whose past is the schedule they lead to, as far as one turn goes."""
-    first = simulate(
-        jobs.with_columns(estimate_s=prediction.run_s), case.cluster, "sjf+easy~estimate"
-    )
+    first = simulate(jobs.with_columns(estimate_s=prediction.run_s), case.cluster, scheduler)
     again = METHODS[method].predict(Past.of(jobs, first.end_s), None)
-    return simulate(jobs.with_columns(estimate_s=again.run_s), case.cluster, "sjf+easy~estimate")
+    return simulate(jobs.with_columns(estimate_s=again.run_s), case.cluster, scheduler)
 
 
-def outcome(schedule: Schedule, baseline: Schedule) -> dict[str, float]:
-    """Return what the last half of the jobs met with, and how that differs from the baseline."""
+def _served(case: Case, schedule: Schedule, baseline: Schedule, run_times: str) -> Served:
     late = after_warm_up(schedule.workload)
     taken_s = jct_s(schedule)[late]
     change = paired_difference(_by_block(taken_s), _by_block(jct_s(baseline)[late])).relative
-    return {
-        "mean_jct_s": float(taken_s.mean()),
-        "mean_bounded_slowdown": float(bounded_slowdown(schedule)[late].mean()),
-        "jct_change": change.mean,
-        "jct_change_low": change.low,
-        "jct_change_high": change.high,
-    }
+    return Served(
+        trace=case.name,
+        scheduler=schedule.scheduler,
+        run_times=run_times,
+        mean_jct_s=float(taken_s.mean()),
+        mean_bounded_slowdown=float(bounded_slowdown(schedule)[late].mean()),
+        change=change.mean,
+        change_low=change.low,
+        change_high=change.high,
+    )
 
 
 def _by_block(values: FloatArray) -> FloatArray:
     return np.array([values[block].mean() for block in blocks(values, BLOCKS)])
 
 
-def table_of(rows: list[Row]) -> Table:
-    """Return the rows of all traces for reading."""
-    titles = ("trace", "run times from", "median |log2|", "within ×2", "bias", "rank corr.",
-              "too short", "cold", "s", "mean JCT h", "vs fifo+skip", "bounded slowdown")  # fmt: skip
-    table = Table(*titles)
+def errors_table(rows: Sequence[Missed]) -> Table:
+    """Return how predictions came true, for reading."""
+    table = Table(
+        *("trace", "method", "median |log2|", "within ×2", "bias", "rank correlation"),
+        *("too short", "cold", "CPU s"),
+    )
     for row in rows:
-        has_score = not np.isnan(row.median_error)
-        scored = (
-            f"{row.median_error:.2f}", f"{row.within_2:.0%}", f"{row.bias:+.2f}",
-            f"{row.rank_correlation:.2f}", f"{row.underestimated:.0%}", f"{row.cold:.0%}",
-            f"{row.seconds:.1f}",
-        )  # fmt: skip
-        ends = f"{row.jct_change:+.1%} [{row.jct_change_low:+.1%}, {row.jct_change_high:+.1%}]"
+        found = row.score
         table.add_row(
             row.trace,
-            f"{row.knows}",
-            *(scored if has_score else [""] * len(scored)),
+            row.method,
+            f"{found.median_error:.2f}",
+            f"{found.within_2:.0%}",
+            f"{found.bias:+.2f}",
+            f"{found.rank_correlation:.2f}",
+            f"{found.underestimated:.0%}",
+            f"{found.cold:.0%}",
+            f"{row.cpu_s:.1f}",
+        )
+    return table
+
+
+def schedules_table(rows: Sequence[Served]) -> Table:
+    """Return what they bought, for reading."""
+    table = Table(
+        *("trace", "scheduler", "run times from", "mean JCT h"),
+        *(f"against {BLIND}", "bounded slowdown"),
+    )
+    for row in sorted(rows, key=lambda row: (row.trace, row.scheduler.partition("~")[0])):
+        ends = f"{row.change:+.1%} [{row.change_low:+.1%}, {row.change_high:+.1%}]"
+        table.add_row(
+            row.trace,
+            row.scheduler,
+            row.run_times,
             f"{row.mean_jct_s / 3600:.2f}",
-            ends if row.knows != "nothing" else "",
+            "" if row.run_times == "nothing" else ends,
             f"{row.mean_bounded_slowdown:.1f}",
         )
     return table
 
 
 def main() -> None:
-    """Measure every trace and print one table."""
+    """Measure every trace and print two tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     parser.add_argument("--method", action="append", choices=list(METHODS))
     parser.add_argument("--json", type=Path, help="also write the figures here")
     chosen = parser.parse_args()
-    console, errors = Console(width=190), Console(stderr=True)
-    rows = [
-        row
-        for case in CASES
-        if not chosen.case or case.name in chosen.case
-        for row in measure(case, chosen.method or list(METHODS), errors.print)
-    ]
-    console.print(table_of(rows))
+    missed: list[Missed] = []
+    served: list[Served] = []
+    for case in CASES:
+        if not chosen.case or case.name in chosen.case:
+            of_case = measure(case, chosen.method or list(METHODS), Console(stderr=True).print)
+            missed += of_case[0]
+            served += of_case[1]
+    console = Console(width=150)
+    console.print(errors_table(missed), schedules_table(served))
     if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
+        figures = {
+            "errors": [asdict(row) for row in missed],
+            "schedules": [asdict(row) for row in served],
+        }
+        chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 if __name__ == "__main__":

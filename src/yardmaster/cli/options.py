@@ -54,7 +54,9 @@ OutOption = Annotated[
 ]
 OutFileOption = Annotated[
     Path,
-    Parameter(name=["--out", "-o"], help="Job table to write: .parquet (keeps everything) or .csv."),
+    Parameter(
+        name=["--out", "-o"], help="Job table to write: .parquet (keeps everything) or .csv."
+    ),
 ]
 OverwriteFileOption = Annotated[bool, Parameter(negative="", help="Replace a file that exists.")]
 OverwriteOption = Annotated[

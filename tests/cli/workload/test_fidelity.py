@@ -92,6 +92,7 @@ def test_a_folder_is_written(folder: Path):
     ("arguments", "message"),
     [
         (["blind.csv", "-c", "pool:8"], "no job says how long it waited"),
+        (["venus-like"], "venus-like is generated"),
         (["trace.parquet"], "name the machines with --cluster"),
         (["missing.swf"], "No such file: missing.swf"),
         (["trace.swf", "-s", "fifo+eazy"], "Did you mean 'easy'"),

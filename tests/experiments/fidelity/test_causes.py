@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from yardmaster.experiments.fidelity.assumptions import CANDIDATES, FOR_PRIORITIES
 from yardmaster.experiments.fidelity.causes import find_causes
 from yardmaster.experiments.fidelity.evidence import Cause, Evidence
-from yardmaster.experiments.fidelity.study import CANDIDATES, FOR_PRIORITIES
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Quota, Site
 from yardmaster.model.workload import Workload

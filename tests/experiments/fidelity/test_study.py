@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +9,8 @@ import numpy as np
 import pytest
 
 from yardmaster.errors import InvalidWorkloadError, YardmasterError
-from yardmaster.experiments.fidelity.study import (
-    CANDIDATES,
-    FOR_PRIORITIES,
-    FOR_TENANTS,
-    candidates_for,
-    measure_fidelity,
-    recorded_machine,
-)
+from yardmaster.experiments.fidelity.assumptions import recorded_machine
+from yardmaster.experiments.fidelity.study import measure_fidelity
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Failures, Site
 from yardmaster.schedulers.simulation import simulate
@@ -98,18 +91,6 @@ def test_jobs_that_cannot_start_are_not_compared(jobs, pool, record):
     assert found.closest.distance.jobs == np.count_nonzero(jobs.gpus <= 16) < len(jobs)
 
 
-def test_candidates_fit_the_workload(jobs):
-    """Priorities and tenants bring candidates; without estimates, none reads them."""
-    assert set(FOR_PRIORITIES) <= set(candidates_for(jobs))
-    assert not set(FOR_TENANTS) & set(candidates_for(jobs))
-    flat = jobs.with_columns(priority=np.zeros(len(jobs)))
-    assert candidates_for(flat) == CANDIDATES
-    owned = flat.with_columns(tenant=jobs.user)
-    assert set(FOR_TENANTS) <= set(candidates_for(owned))
-    blind = flat.with_columns(estimate_s=None)
-    assert not any("~estimate" in name for name in candidates_for(blind))
-
-
 def test_a_default_candidate_that_cannot_run_is_left_out_and_named(jobs, record):
     """On a site with node failures there is no conservative backfilling; the rest is ranked."""
     site = Site(failures=Failures(mtbf_h=5000.0, mttr_h=1.0))
@@ -147,16 +128,6 @@ def test_a_record_in_which_nobody_waits_is_remarked(jobs, pool):
     found = measure_fidelity(idle, pool, ["fifo+skip"])
     assert found.closest.distance.apart == float("inf")
     assert any("nobody ever waited" in note for note in found.notes)
-
-
-def test_the_machine_is_read_from_an_swf_header(tmp_path: Path):
-    """MaxProcs of the header becomes a pool; without one there is no default."""
-    line = " ".join(["1", "0", "5", "60", "2", "-1", "-1", "2", "100", *["-1"] * 9])
-    for header, gpus in (("; MaxProcs: 48\n", 48), ("", None)):
-        path = tmp_path / "x.swf.gz"
-        path.write_bytes(gzip.compress(f"{header}{line}\n".encode()))
-        machine = recorded_machine(load_workload(path))
-        assert (machine and machine.gpus) == gpus
 
 
 @NEEDS_TRACES

@@ -120,7 +120,7 @@ def test_every_row_is_accounted_for(tmp_path: Path):
     }
     assert list(account.censored.values()) == [1]
     assert list(account.changed.values()) == [1]
-    assert any("topo.csv was not read" in remark for remark in account.remarks)
+    assert any("topo.csv" in remark for remark in account.remarks)
 
 
 def test_times_are_local_minutes(tmp_path: Path):

@@ -63,6 +63,7 @@ def test_documented_columns_are_read(tmp_path):
         ((-1, "vcA", -1), "vcA", None, "column 18 is the virtual cluster"),
         ((-1, -1, "V100M32"), None, "V100M32", "column 19 is the GPU type"),
         ((-1, "T4", -1), None, "T4", "column 18 is the GPU type"),
+        ((-1, "vc30", -1), "vc30", None, "column 18 is the virtual cluster"),
         ((-1, -1, "MISC"), None, "MISC", "column 19 is the GPU type"),
         ((-1, 12, 100), "12", "100", "as documented"),
         ((-1, -1, -1), None, None, "as documented"),

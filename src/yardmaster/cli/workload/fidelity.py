@@ -60,14 +60,17 @@ def fidelity(
 ) -> None:
     """Simulate recorded jobs; say how far their waits are from the recorded ones, and why."""
     from yardmaster.cli.planning import split_names
+    from yardmaster.errors import YardmasterError
     from yardmaster.experiments.fidelity.study import measure_fidelity
     from yardmaster.experiments.run_directory import command_line
     from yardmaster.report.fidelity import fidelity_record
     from yardmaster.report.fidelity_page import refuse_to_replace, write_fidelity
-    from yardmaster.workloads.sources import load_workload
+    from yardmaster.workloads.sources import is_generated, load_workload
 
     if out is not None:
         refuse_to_replace(out, overwrite=overwrite)
+    if is_generated(trace):
+        raise YardmasterError(f"{trace} is generated: nobody ever waited in it, so name a trace.")
     jobs = load_workload(trace)
     machines = _machines(cluster, jobs)
     with progress(quiet=quiet) as report:
@@ -93,7 +96,7 @@ def fidelity(
 def _machines(cluster: str | None, jobs: Workload) -> Cluster:
     """Return the cluster that was named, or the one the trace states."""
     from yardmaster.errors import YardmasterError
-    from yardmaster.experiments.fidelity.study import recorded_machine
+    from yardmaster.experiments.fidelity.assumptions import recorded_machine
     from yardmaster.model.catalogue import load_cluster
 
     if cluster is not None:

@@ -61,8 +61,8 @@ def _kinds(evidence: Evidence) -> list[OwnerKind]:
     """Return whose limits can be told: tenants only where they are not one user each."""
     user, tenant = evidence.workload.user.codes, evidence.workload.tenant.codes
     kinds: list[OwnerKind] = ["user"] if (user >= 0).any() else []
-    pairs = len(np.unique(np.stack([user, tenant]), axis=1).T)
-    if (tenant >= 0).any() and pairs > len(np.unique(tenant)):
+    pair = user.astype(np.int64) * (int(tenant.max(initial=0)) + 2) + tenant
+    if (tenant >= 0).any() and len(np.unique(pair)) > len(np.unique(tenant)):
         kinds.append("tenant")
     return kinds
 

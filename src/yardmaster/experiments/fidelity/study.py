@@ -12,13 +12,14 @@ the record and cannot be put back. Jobs of a warm-up are therefore left out of t
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from yardmaster.errors import InvalidWorkloadError, YardmasterError
+from yardmaster.experiments.compare import Progress
+from yardmaster.experiments.fidelity.assumptions import candidates_for
 from yardmaster.experiments.fidelity.causes import find_causes
 from yardmaster.experiments.fidelity.distance import DAY_S, Distance, measure_distance
 from yardmaster.experiments.fidelity.evidence import Cause, Evidence
@@ -28,23 +29,6 @@ from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import BoolArray, FloatArray, Workload
 from yardmaster.schedulers.language import Scheduler
 from yardmaster.schedulers.simulation import simulate
-
-Progress = Callable[[str, int, int], None]
-"""(scheduler, simulations done, simulations in all)."""
-
-CANDIDATES = (
-    "fifo+strict",
-    "fifo+skip",
-    "fifo+easy~estimate",
-    "fifo+conservative~estimate",
-    "sjf+easy~estimate",
-    "smallest-first+skip",
-    "wfp3+easy~estimate",
-    "slurm-multifactor+easy~estimate",
-)
-"""Policies that machines with recorded waits have commonly run."""
-FOR_PRIORITIES = ("static-priority+easy~estimate",)
-FOR_TENANTS = ("fair-share+easy~estimate",)
 
 WARM_UP_S = 7 * DAY_S
 LONGEST_WARM_UP = 0.2
@@ -56,7 +40,6 @@ EMPTY_AT_FIRST = (
     " the trace began are not in it and cannot be put back"
 )
 NO_DEPENDENCIES = "dependencies between jobs are not considered: the job table does not hold them"
-_MACHINE_NOTE = re.compile(r"the machine had (\d+) processors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +128,7 @@ def measure_fidelity(
     Args:
         workload: jobs of which some or all have a `recorded_wait_s`.
         cluster: the machines they ran on.
-        schedulers: the policy, or several to rank; by default those of `candidates_for`.
+        schedulers: the policy, or several to rank; by default those of `assumptions`.
         warm_up_s: seconds from the first submission that are left out of the verdict; by default
             a week, or a fifth of a trace shorter than five weeks.
         seed: seed of random orders and placements.
@@ -158,21 +141,19 @@ def measure_fidelity(
     """
     warm_up_ends_s = _warm_up_ends_s(workload, warm_up_s)
     _refuse_without_record(workload, warm_up_ends_s)
-    is_named = schedulers is not None
-    names = candidates_for(workload) if schedulers is None else tuple(schedulers)
-    parsed = parse_schedulers(names)
-    if is_named:
+    parsed = parse_schedulers(candidates_for(workload) if schedulers is None else schedulers)
+    if schedulers is not None:
         refuse_unfit(parsed, workload, cluster, seed=seed, announce=announce)
+    notes = _notes(workload)
     found: list[Candidate] = []
     best: Schedule | None = None
-    notes = _notes(workload)
     for number, scheduler in enumerate(parsed):
         if progress is not None:
             progress(str(scheduler), number, len(parsed))
         try:
             schedule = simulate(workload, cluster, scheduler, seed=seed, announce=announce)
         except YardmasterError as error:
-            if is_named or (number == len(parsed) - 1 and not found):
+            if schedulers is not None:
                 raise
             notes.append(f"left out: {error}")
             continue
@@ -180,11 +161,18 @@ def measure_fidelity(
         if found[-1] is min(found, key=_closeness):
             best = schedule
     if best is None:
-        raise YardmasterError(f"No scheduler of the line-up can run on {cluster.name!r}.")
+        raise YardmasterError(f"No scheduler of the line-up can run here. {'. '.join(notes)}.")
+    return _concluded(best, found, warm_up_ends_s, notes)
+
+
+def _concluded(
+    best: Schedule, found: Sequence[Candidate], warm_up_ends_s: float, notes: Sequence[str]
+) -> Fidelity:
+    """Rank the candidates and look for causes in what the closest one did."""
     evidence = Evidence.of(best, warm_up_ends_s)
     return Fidelity(
-        workload=workload,
-        cluster=cluster,
+        workload=best.workload,
+        cluster=best.cluster,
         candidates=tuple(sorted(found, key=_closeness)),
         is_guess=len(found) > 1,
         schedule=best,
@@ -192,29 +180,6 @@ def measure_fidelity(
         causes=find_causes(evidence),
         notes=(*notes, *best.notes),
     )
-
-
-def candidates_for(workload: Workload) -> tuple[str, ...]:
-    """Return the policies tried where none is named.
-
-    Where jobs carry no estimates, those that read run times read the true ones.
-    """
-    names = list(CANDIDATES)
-    if np.ptp(workload.priority) > 0:
-        names += FOR_PRIORITIES
-    if len(np.unique(workload.tenant.codes)) > 1:
-        names += FOR_TENANTS
-    if not workload.has_estimates:
-        names = [name.removesuffix("~estimate") for name in names]
-    return tuple(names)
-
-
-def recorded_machine(workload: Workload) -> Cluster | None:
-    """Return the machine that the trace's own header states, as a pool; None if it states none."""
-    for note in workload.notes:
-        if match := _MACHINE_NOTE.fullmatch(note):
-            return Cluster.pool(int(match.group(1)))
-    return None
 
 
 def _closeness(candidate: Candidate) -> float:

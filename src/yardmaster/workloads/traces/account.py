@@ -49,6 +49,11 @@ class Stage:
         if self.read != self.kept + lost:
             raise AssertionError(f"{self.what}: {self.read} ≠ {self.kept} kept + {lost} dropped")
 
+    def lines(self) -> list[str]:
+        """Return the stage as people read it, one fact per line."""
+        counted = f"{self.read:,} {self.what} read, {self.kept:,} kept"
+        return [counted, *(f"  dropped {_counted(entry)}" for entry in self.dropped)]
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -92,8 +97,7 @@ class Account:
         )
         lines = [f"{self.format}: {', '.join(self.files[:FILES_NAMED])}{more}"]
         for stage in self.stages:
-            lines.append(f"{stage.read:,} {stage.what} read, {stage.kept:,} kept")
-            lines += [f"  dropped {_counted(entry)}" for entry in stage.dropped]
+            lines += stage.lines()
         lines += [f"censored: {count:,} jobs {why}" for why, count in self.censored.items()]
         lines += [f"changed: {count:,} jobs {what}" for what, count in self.changed.items()]
         lines.append(f"time zone: {self.time_zone or 'none: the trace has no dates'}")

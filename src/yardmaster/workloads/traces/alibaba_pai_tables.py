@@ -13,7 +13,7 @@ import polars as pl
 
 from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import COMMAS, Layout, read_rows
+from yardmaster.workloads.traces.delimited import COMMAS, Layout, Reason, read_rows
 from yardmaster.workloads.traces.options import ImportOptions
 from yardmaster.workloads.traces.trace_files import TraceFile
 
@@ -65,6 +65,12 @@ FIELDS: dict[Role, tuple[Field, ...]] = {
 }
 """What is read of each table."""
 
+SAYS_NOTHING = Reason(
+    "name neither a GPU type nor a kind of work",
+    pl.col("gpu_type_spec").is_null() & pl.col("workload").is_null(),
+)
+"""Most tags only say which jobs are alike."""
+
 _LONG_HASH = re.compile(r"[0-9a-f]{40,}")
 
 
@@ -96,7 +102,8 @@ def _role_by_cells(file: TraceFile) -> Role | None:
 def read_table(file: TraceFile, kind: Role, options: ImportOptions, ledger: Ledger) -> pl.DataFrame:
     """Return what is wanted of a table; times of 0 are not known and come out null."""
     layout = COMMAS if file.columns() == NAMES[kind] else Layout(names=NAMES[kind])
-    rows = read_rows(file, FIELDS[kind], ledger, options, layout=layout)
+    reasons = [SAYS_NOTHING] if kind == Role.TAGS else []
+    rows = read_rows(file, FIELDS[kind], ledger, options, reasons=reasons, layout=layout)
     times = [name for name in ("start_time", "end_time") if name in rows.columns]
     return rows.with_columns(
         pl.when(pl.col(name) > 0.0).then(pl.col(name)).alias(name) for name in times

@@ -77,6 +77,11 @@ class Field:
         return _STORED[self.kind]()
 
     @property
+    def expected(self) -> str:
+        """What its cells hold, for messages."""
+        return self.kind.value
+
+    @property
     def blank_is_wrong(self) -> bool:
         """Whether a cell with nothing in it is a mistake."""
         return self.needed and not self.may_be_blank

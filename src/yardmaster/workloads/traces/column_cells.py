@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 
@@ -23,6 +23,7 @@ from yardmaster.workloads.traces.column_map import COUNTS, LENGTHS, MOMENTS, TEX
 from yardmaster.workloads.traces.delimited import Layout
 from yardmaster.workloads.traces.options import ImportOptions
 from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.zoned import utc_s
 
 WITH_OFFSET = r"^(.*\d:\d\d(?:\.\d+)?) ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
 """A time and, after it, how far its clock is from UTC."""
@@ -99,19 +100,11 @@ class Dated(Field):
         else:
             others = [form for form in TIME_FORMATS if form != self.time_format]
             formats = (self.time_format, *(others if all_formats else ()))
-            moment = _utc_s(pl.col(self.name), formats) + self.offset_s
+            moment = utc_s(pl.col(self.name), formats) + self.offset_s
         if self.not_before is None:
             return moment
         earliest = self.not_before.times(options, all_formats=all_formats)
         return pl.when(earliest.is_null() | (moment >= earliest)).then(moment)
-
-
-def _utc_s(text: pl.Expr, formats: Sequence[str]) -> pl.Expr:
-    """Return times that say how far they are from UTC as seconds since 1970 in UTC."""
-    plain = text.str.strip_chars().str.replace(r" ?(?:Z|UTC|GMT)$", "+00:00")
-    plain = plain.str.replace(r" ?([+-]\d\d)$", "$1:00").str.replace(r" ([+-]\d\d:?\d\d)$", "$1")
-    read = [plain.str.to_datetime(f"{form}%z", strict=False, time_unit="us") for form in formats]
-    return pl.coalesce(read).dt.epoch("us") / 1e6
 
 
 def fields_for(

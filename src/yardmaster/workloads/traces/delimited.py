@@ -172,7 +172,7 @@ def _read_fast(table: _Table) -> tuple[pl.DataFrame, dict[int, int]] | None:
     texts = [field.name for field in table.present if field.kind == Kind.TEXT]
     times = [field for field in table.present if field.kind == Kind.TIME]
     kept = kept.with_columns(
-        pl.col(texts).str.strip_chars(),
+        pl.col(texts).str.strip_chars().replace("", None),
         *(field.times(table.options, all_formats=False).alias(field.name) for field in times),
     )
     codes = (*range(len(table.reasons) + 1), _UNREADABLE)
@@ -184,7 +184,7 @@ def _read_fast(table: _Table) -> tuple[pl.DataFrame, dict[int, int]] | None:
     )
     try:
         counted, frame = pl.collect_all([tally, kept], engine="streaming")
-    except (pl.exceptions.PolarsError, OSError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     counts = {code: int(counted[str(code)].item()) for code in codes}
     written = {field: int(counted[field.name].item()) for field in times}
@@ -421,5 +421,5 @@ def _explained(row: dict[str, str], table: _Table) -> str:
         typed = frame.with_columns(field.parsed(cell).alias(field.name))
         value = field.times(table.options, all_formats=True) if field.kind == Kind.TIME else cell
         if typed.select(value.is_null() | field.impossible()).item():
-            return f"{field.name} is {row[field.name][:60]!r}, not {field.kind.value}"
+            return f"{field.name} is {row[field.name][:60]!r}, not {field.expected}"
     return "a cell makes no sense"

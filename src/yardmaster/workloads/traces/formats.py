@@ -111,7 +111,7 @@ def import_trace(
         if unread:
             ledger.remark(f"not read, because no table of this format: {some(unread)}")
         draft = chosen.read(tables, options or ImportOptions(), ledger)
-        return finished(draft, _name(tables))
+        return finished(draft, _name(tables) or chosen.name)
 
 
 def detected(files: Sequence[TraceFile]) -> TraceFormat:
@@ -120,9 +120,16 @@ def detected(files: Sequence[TraceFile]) -> TraceFormat:
     Raises:
         TraceFormatError: if none does.
     """
+    from yardmaster.workloads.machines.formats import is_machine_list
+
     for entry in trace_formats().values():
         if any(entry.recognises(file) for file in files):
             return entry
+    if any(map(is_machine_list, files)):
+        raise TraceFormatError(
+            f"{some(file.name for file in files)}: a list of machines, not of jobs;"
+            " `yardmaster cluster import` makes a cluster of it."
+        )
     raise TraceFormatError(
         f"{some(file.name for file in files)}: no known trace format. Name it, or read any"
         " table with: csv --map submit_s=… duration_s=… gpus=…. `workload list` shows the formats."
@@ -146,5 +153,5 @@ def _tables(
 
 
 def _name(files: Sequence[TraceFile]) -> str:
-    """Return what to call the workload: the first file's name without folder and endings."""
-    return files[0].own_name.partition(".")[0] or "trace"
+    """Return what to call the workload: its only file's name without folder and endings, or ""."""
+    return files[0].own_name.partition(".")[0] if len(files) == 1 else ""

@@ -36,7 +36,9 @@ DOCUMENTED = (17, 18)
 
 ROWS_LOOKED_AT = 200
 ABSENT = "-1"
-GPU_TYPE = re.compile(r"(?i)[a-z]{0,4}[- ]?\d{1,4}0(m32|[- ]?\d+g(b)?)?|t4|l4|misc|.*(tx|tesla).*")
+GPU_TYPE = re.compile(r"(?i)(tesla )?[abghklmptv]\d{1,3}(m32|[- ]?\d+gb?)?|misc|.*[gr]tx.*|cpu")
+"""How GPU types are called, where only one column holds names."""
+
 CODES = {"0": "FAILED", "1": "COMPLETED", "5": "CANCELLED"}
 """Status numbers of SWF, in words."""
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from yardmaster.workloads.traces.cells import LAST_TIME_S, Field
+from yardmaster.workloads.traces.cells import LAST_TIME_S, TIME_FORMATS, Field
 from yardmaster.workloads.traces.options import ImportOptions
 from yardmaster.workloads.traces.trace_files import TraceFile
-
-ZONED_FORMATS = (
-    "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%.f%z",
-    "%Y-%m-%dT%H:%M:%S%.f%z",
-)  # fmt: skip
-"""Ways to write a date and time with a zone, the most usual first."""
 
 _OFFSET = re.compile(r":\d\d(?:\.\d+)?([+-])(\d\d):?(\d\d)\b")
 
@@ -36,16 +31,24 @@ class ZonedField(Field):
     def times(self, options: ImportOptions, *, all_formats: bool) -> pl.Expr:
         """Return the times as seconds since 1970 on the clock, null if unreadable."""
         if not all_formats:
-            return self._on_clock(pl.col(self.name), ZONED_FORMATS[0])
-        # `Z` is how some programs write +00:00.
-        text = pl.col(self.name).str.replace(r"(?i)z$", "+00:00")
-        moment = pl.coalesce(self._on_clock(text, form) for form in ZONED_FORMATS)
+            usual = pl.col(self.name).str.to_datetime(f"{self.time_format}%z", strict=False)
+            return usual.dt.epoch("us") / 1e6 + self.clock_s
+        moment = utc_s(pl.col(self.name), TIME_FORMATS) + self.clock_s
         sane = pl.when(moment.is_between(0, LAST_TIME_S)).then(moment)
         return pl.coalesce(sane, Field.times(self, options, all_formats=True))
 
-    def _on_clock(self, text: pl.Expr, form: str) -> pl.Expr:
-        moment = text.str.to_datetime(form, strict=False, time_unit="us")
-        return moment.dt.epoch("us") / 1e6 + self.clock_s
+
+def utc_s(text: pl.Expr, formats: Sequence[str]) -> pl.Expr:
+    """Return times that say how far they are from UTC as seconds since 1970 in UTC.
+
+    Args:
+        text: times followed by `+08:00`, `-0330`, `+02`, `Z`, `UTC` or `GMT`.
+        formats: how what stands before may be written.
+    """
+    plain = text.str.strip_chars().str.replace(r" ?(?:Z|UTC|GMT)$", "+00:00")
+    plain = plain.str.replace(r" ?([+-]\d\d)$", "$1:00").str.replace(r" ([+-]\d\d:?\d\d)$", "$1")
+    read = [plain.str.to_datetime(f"{form}%z", strict=False, time_unit="us") for form in formats]
+    return pl.coalesce(read).dt.epoch("us") / 1e6
 
 
 def first_offset_s(file: TraceFile) -> float | None:

@@ -60,11 +60,8 @@ def read(files: Sequence[TraceFile], options: ImportOptions, ledger: Ledger) -> 
     names = database.tres_names(named)
     sources = [_source(file, names, options) for file in tables]
     records = pl.concat([read_records(source, options, ledger) for source in sources])
-    ledger.missing(
-        ours
-        for ours, columns in SOUGHT.items()
-        if all(records[name].null_count() == len(records) for name in columns)
-    )
+    known = set().union(*(source.known for source in sources))
+    ledger.missing(ours for ours, columns in SOUGHT.items() if not known & set(columns))
     is_utc = any(source.has_unix_times for source in sources)
     written = "UTC (Unix seconds)" if is_utc else "the cluster's local time as written"
     jobs = jobs_of(records, options, ledger)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yardmaster.errors import UnknownNameError
 from yardmaster.model.gpus import gpu_type
-from yardmaster.workloads.traces.cells import LARGEST_COUNT
+from yardmaster.workloads.traces.cells import LARGEST_COUNT, LARGEST_SECONDS
 
 NO_LIMIT = ("unlimited", "partition_limit", "infinite", "4294967295", "4294967294")
 """Time limits, in lower case, that say nothing about the job; the numbers are the database's."""
@@ -31,7 +31,7 @@ def count(text: str) -> int:
 
 def amount(text: str) -> float:
     """Return a whole number from 0 that may be large, such as seconds or a priority."""
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER.fullmatch(text) or float(text) > LARGEST_SECONDS:
         raise ValueError(text)
     return float(text)
 
@@ -181,6 +181,8 @@ def _without_the_total(numbers: list[int]) -> int:
     return max(numbers) if len(numbers) > 1 and 2 * max(numbers) == total else total
 
 
+_GRES = re.compile(r"[\w./-]+(?:[:=][\w./-]+)*")
+_GRES_PREFIX = re.compile(r"^(?:PER_\w+:)?(?:gres[:/])?")
 GPU_PLUGIN = "7696487"
 """Slurm's number for the name `gpu`, which some versions left in the database."""
 
@@ -191,7 +193,9 @@ def gres(text: str) -> Resources:
     types: list[str] = []
     shares = False
     for entry in re.sub(r"\([^)]*\)", "", text).split(","):
-        words = re.split(r"[:=]", re.sub(r"^gres[:/]", "", entry.strip()))
+        if not _GRES.fullmatch(entry.strip()):
+            raise ValueError(text)
+        words = re.split(r"[:=]", _GRES_PREFIX.sub("", entry.strip()))
         number = count(words.pop()) if len(words) > 1 and words[-1].isdecimal() else 1
         shares = shares or words[0] in ("shard", "mps")
         if words[0] in ("gpu", GPU_PLUGIN):

@@ -24,6 +24,7 @@ KEYS = {
 """`sacct`'s name of a column → the log's key. `Tres` is what was asked for."""
 
 NEEDED = ("JobIDRaw", "State", "Start", "End")
+NO_JOB = f"no line of a job: that has {', '.join(f'{KEYS[name]}=' for name in NEEDED)}"
 
 
 def recognises(file: TraceFile) -> bool:
@@ -47,9 +48,7 @@ def _batches(source: Source) -> Iterator[pl.DataFrame]:
             LINE, *(_value(nameless, key).alias(name) for name, key in KEYS.items())
         )
         cut = found.select(pl.any_horizontal(pl.col(NEEDED).is_null())).to_series()
-        for line in found.filter(cut)[LINE]:
-            keys = ", ".join(f"{KEYS[name]}=" for name in NEEDED)
-            source.bad.add(line, f"not a job's line: it must have {keys}")
+        source.reject(found.filter(cut)[LINE], lambda _: NO_JOB)
         array, task = _value(nameless, "ArrayJobId"), _value(nameless, "ArrayTaskId")
         whole, part = _value(nameless, "HetJobId"), _value(nameless, "HetJobOffset")
         names = frame.select(

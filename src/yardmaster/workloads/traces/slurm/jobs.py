@@ -19,27 +19,25 @@ from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.draft import dropped_where
 from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
 from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.slurm.fields import INTERRUPTED, UNFINISHED, WAITING
-from yardmaster.workloads.traces.slurm.records import ALLOCATED
+from yardmaster.workloads.traces.slurm.demands import END, IS_UNFINISHED, START, STATE
+from yardmaster.workloads.traces.slurm.fields import INTERRUPTED, WAITING
 from yardmaster.workloads.traces.statuses import status
 
-MIB_PER_GIB = 1024.0
-_SUBMIT, _START, _END, _STATE = (pl.col(name) for name in ("Submit", "Start", "End", "State"))
-_UNFINISHED = _STATE.is_in(UNFINISHED) | (_STATE.is_null() & _END.is_null())
-_READY = (pl.col("Eligible") > _SUBMIT) & (pl.col("Eligible") <= _START)
+_SUBMIT = pl.col("Submit")
+_READY = (pl.col("Eligible") > _SUBMIT) & (pl.col("Eligible") <= START)
 """Whether a job became eligible only after it was submitted."""
 
 
 def jobs_of(records: pl.DataFrame, options: ImportOptions, ledger: Ledger) -> pl.DataFrame:
-    """Return the jobs among typed records in canonical columns, and book the others."""
-    seen = _with_resources(_in_last_record(records).with_columns(run_s=_run_s()))
+    """Return the jobs among condensed records in canonical columns, and book the others."""
+    seen = _in_last_record(records)
     options = _with_slots(seen, options, ledger)
     large = too_large(options)
     reasons = [
         ("its job has a later record (requeued, or exported twice)", pl.col("superseded")),
-        ("was waiting in the queue when the log was written", _STATE.is_in(WAITING)),
-        ("never started", _START.is_null() | ~pl.col(ALLOCATED)),
-        ("ended at an unknown time", pl.col("run_s").is_null() & ~_UNFINISHED),
+        ("was waiting in the queue when the log was written", STATE.is_in(WAITING)),
+        ("never started", START.is_null() | ~pl.col("Allocated")),
+        ("ended at an unknown time", pl.col("run_s").is_null() & ~IS_UNFINISHED),
         (
             "asked for shares of a GPU (shards, MPS), whose size the log does not tell",
             pl.col("shares") & pl.col("asked").is_null(),
@@ -60,50 +58,12 @@ def _in_last_record(records: pl.DataFrame) -> pl.DataFrame:
     """
     raw = pl.coalesce("JobIDRaw", "JobID")
     key = pl.concat_str(pl.col("Cluster").fill_null(""), pl.lit(" "), raw)
-    ordered = records.with_row_index("row").sort(
-        key, _SUBMIT, _START, "ElapsedRaw", "Elapsed", maintain_order=True
-    )
+    ordered = records.with_row_index("row").sort(key, _SUBMIT, START, "run_s", maintain_order=True)
     followed = (key == key.shift(-1)).fill_null(value=False)
     again = (_SUBMIT.shift(-1) == _SUBMIT).fill_null(value=False)
-    goes_on = _STATE.is_in(INTERRUPTED).fill_null(value=False)
+    goes_on = STATE.is_in(INTERRUPTED).fill_null(value=False)
     marked = ordered.with_columns(superseded=followed & (again | goes_on))
     return marked.sort("row").drop("row")
-
-
-def _run_s() -> pl.Expr:
-    """Return how long jobs have run; null for unfinished ones whose record does not say."""
-    raw = pl.col("SuspendedRaw")  # holds the second of suspension while a job is suspended
-    suspended = pl.coalesce("Suspended", pl.when(raw < 1e9).then(raw), 0.0)
-    spanned = (_END - _START - suspended).clip(0.0)
-    return pl.coalesce("ElapsedRaw", "Elapsed", pl.when(~_UNFINISHED).then(spanned))
-
-
-def _with_resources(records: pl.DataFrame) -> pl.DataFrame:
-    """Add what jobs held, or asked for where nothing is known of what they held."""
-    got, gres, wanted, wanted_gres = (
-        pl.col(name).struct for name in ("AllocTRES", "AllocGRES", "ReqTRES", "ReqGRES")
-    )
-    nodes = pl.col("NNodes").clip(1).fill_null(1)
-    cores = pl.when(pl.col("NCPUS") > 0).then("NCPUS")
-    return records.with_columns(
-        asked=pl.coalesce(
-            got.field("gpus"),
-            gres.field("gpus"),
-            wanted.field("gpus"),
-            wanted_gres.field("gpus") * nodes,  # Slurm asks for them per node
-        ).cast(pl.Float64),
-        types=pl.coalesce(wanted.field("types"), wanted_gres.field("types")),
-        shares=pl.any_horizontal(s.field("shares") for s in (got, gres, wanted, wanted_gres)),
-        guessed=pl.coalesce(got.field("guessed"), wanted.field("guessed")),
-        cpus=pl.coalesce(got.field("cpus"), cores, wanted.field("cpus"), "ReqCPUS"),
-    ).with_columns(memory_mib=_memory_mib(nodes))
-
-
-def _memory_mib(nodes: pl.Expr) -> pl.Expr:
-    asked, each = pl.col("ReqMem").struct.field("mib"), pl.col("ReqMem").struct.field("each")
-    times = pl.when(each == "n").then(nodes).when(each == "c").then(pl.col("cpus")).otherwise(1)
-    got, wanted = (pl.col(n).struct.field("memory_mib") for n in ("AllocTRES", "ReqTRES"))
-    return pl.coalesce(got, wanted, asked * times)
 
 
 def _with_slots(records: pl.DataFrame, options: ImportOptions, ledger: Ledger) -> ImportOptions:
@@ -120,9 +80,9 @@ def _with_slots(records: pl.DataFrame, options: ImportOptions, ledger: Ledger) -
 
 def _last_second(records: pl.DataFrame) -> float:
     """Return the last second that the log knows of."""
-    began = pl.when(~_STATE.is_in(WAITING).fill_null(value=False)).then(_START)
+    began = pl.when(~STATE.is_in(WAITING).fill_null(value=False)).then(START)
     latest = records.select(
-        pl.max_horizontal(_SUBMIT.max(), began.max(), _END.max(), (began + pl.col("run_s")).max())
+        pl.max_horizontal(_SUBMIT.max(), began.max(), END.max(), (began + pl.col("run_s")).max())
     ).item()
     return float(latest or 0.0)
 
@@ -133,15 +93,13 @@ def _book(jobs: pl.DataFrame, ledger: Ledger) -> None:
     def number(holds: pl.Expr) -> int:
         return int(jobs.select(holds.fill_null(value=False).sum()).item())
 
-    ledger.censor("were still running when the log was written", number(_UNFINISHED))
+    ledger.censor("were still running when the log was written", number(IS_UNFINISHED))
     for what, holds in {
         "could not start at once (dependency, begin time, hold, array limit): they count as"
         " submitted when they became eligible": _READY,
         "have no submission time; their start is taken": _SUBMIT.is_null(),
-        "started before they were submitted": _START < _SUBMIT,
-        "were suspended for a while, which their run times leave out": pl.any_horizontal(
-            pl.col("Suspended", "SuspendedRaw") > 0
-        ),
+        "started before they were submitted": START < _SUBMIT,
+        "were suspended for a while, which their run times leave out": pl.col("suspended_s") > 0,
         "are parts of heterogeneous jobs, taken as jobs of their own": pl.col("JobID").str.contains(
             "+", literal=True
         ),
@@ -163,22 +121,17 @@ def _book(jobs: pl.DataFrame, ledger: Ledger) -> None:
 
 def _canonical(jobs: pl.DataFrame, last_s: float) -> pl.DataFrame:
     """Return the canonical columns of jobs, leaving out those that nothing is known of."""
-    submit = pl.when(_READY).then("Eligible").otherwise(pl.coalesce(_SUBMIT, _START))
-    wait = pl.when(_SUBMIT.is_not_null()).then(_START - submit)
+    submit = pl.when(_READY).then("Eligible").otherwise(pl.coalesce(_SUBMIT, START))
+    wait = pl.when(_SUBMIT.is_not_null()).then(START - submit)
     frame = jobs.select(
-        "gpus", "milli_gpu",
+        "gpus", "milli_gpu", "cpus", "memory_gib", "tenant", "user", "kind",
         id=pl.coalesce("JobID", "JobIDRaw"),
         submit_s=submit,
-        duration_s=pl.col("run_s").fill_null((last_s - _START).clip(0.0)),
-        estimate_s=pl.coalesce("TimelimitRaw", "Timelimit"),
+        duration_s=pl.col("run_s").fill_null((last_s - START).clip(0.0)),
+        estimate_s="limit_s",
         gpu_types="types",
-        cpus="cpus",
-        memory_gib=pl.col("memory_mib") / MIB_PER_GIB,
-        tenant=pl.coalesce("Account", "Partition"),
-        user="User",
         priority="Priority",
-        kind="Kind",
-        status=pl.when(_UNFINISHED).then(pl.lit("running")).otherwise(status(_STATE)),
+        status=pl.when(IS_UNFINISHED).then(pl.lit("running")).otherwise(status(STATE)),
         recorded_wait_s=pl.when(wait >= 0).then(wait),
     )  # fmt: skip
     known = [name for name in frame.columns if frame[name].null_count() < len(frame)]

@@ -36,8 +36,7 @@ def lines(source: Source, *, above: int = 0, header: str = "") -> Iterator[pl.Da
         frame = frame.filter((pl.col(LINE) > above) & is_record)
         source.read += len(frame)
         garbled = frame[TEXT].str.contains(_UNREADABLE, literal=True)
-        for line in frame.filter(garbled)[LINE]:
-            source.bad.add(line, "not UTF-8 text")
+        source.reject(frame.filter(garbled)[LINE], lambda _: "not UTF-8 text")
         yield frame.filter(~garbled)
 
 
@@ -71,8 +70,8 @@ def cells(source: Source, separator: str, names: Sequence[str]) -> Iterator[pl.D
     for frame in lines(source, above=above, header=header):
         width = frame[TEXT].str.count_matches(separator, literal=True) + 1
         fits = width == len(names)
-        for line, found in zip(frame.filter(~fits)[LINE], width.filter(~fits), strict=True):
-            source.bad.add(line, wrong_width(found, names))
+        found = width.filter(~fits)
+        source.reject(frame.filter(~fits)[LINE], lambda row: wrong_width(found[row], names))  # noqa: B023
         parts = pl.col(TEXT).str.split_exact(separator, len(names) - 1)
         wanted = [
             parts.struct.field(f"field_{place}").alias(name)

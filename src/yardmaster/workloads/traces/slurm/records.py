@@ -15,10 +15,11 @@ import polars as pl
 
 from yardmaster.workloads.traces.account import Dropped, Ledger
 from yardmaster.workloads.traces.cells import BLANKS, epoch_s
-from yardmaster.workloads.traces.delimited import BadRows
+from yardmaster.workloads.traces.delimited import LINES_NAMED, BadRows
 from yardmaster.workloads.traces.json_records import complain
 from yardmaster.workloads.traces.options import ImportOptions
 from yardmaster.workloads.traces.slurm import fields
+from yardmaster.workloads.traces.slurm.demands import condensed
 from yardmaster.workloads.traces.trace_files import TraceFile
 
 LINE = "line"
@@ -112,6 +113,7 @@ class Source:
         dropped: rows that the dialect itself leaves out, by reason.
         ids_may_be_rounded: whether jobs may have no number of their own.
         has_unix_times: whether times were seen that are Unix seconds.
+        known: columns in which something is written.
         called: `sacct`'s name of a column → its name in this dialect, where it is another.
         tres_names: names of resources that the dialect numbers.
     """
@@ -123,6 +125,7 @@ class Source:
     dropped: dict[str, int] = field(default_factory=dict)
     ids_may_be_rounded: bool = False
     has_unix_times: bool = False
+    known: set[str] = field(default_factory=set)
     called: Mapping[str, str] = field(default_factory=dict)
     tres_names: Mapping[str, str] = field(default_factory=lambda: fields.TRES_NAMES)
 
@@ -130,12 +133,23 @@ class Source:
         """Return what the dialect calls a column."""
         return self.called.get(column, column)
 
+    def reject(self, lines: pl.Series, why: Callable[[int], str]) -> None:
+        """Count rows that cannot be read.
+
+        Args:
+            lines: where they stand.
+            why: what is wrong with the row at a place of `lines`; asked only for the first.
+        """
+        named = max(0, LINES_NAMED - self.bad.count)
+        for place, line in enumerate(lines.head(named)):
+            self.bad.add(line, why(place))
+        self.bad.count += max(0, len(lines) - named)
+
 
 def read_records(source: Source, options: ImportOptions, ledger: Ledger) -> pl.DataFrame:
     """Return a file's records without those of job steps, and book what was read and dropped.
 
-    Times are seconds since 1970 on the local clock; columns keep `sacct`'s names (`STORED`), and
-    those that the file does not have are null.
+    Times are seconds since 1970 on the local clock; for the columns see `condensed`.
 
     Raises:
         TraceFormatError: if rows cannot be read and may not be skipped, naming the first lines.
@@ -146,11 +160,11 @@ def read_records(source: Source, options: ImportOptions, ledger: Ledger) -> pl.D
     for batch in source.batches:
         of_jobs = batch.filter(~_is_step(batch.columns))
         steps += len(batch) - len(of_jobs)
-        frames.append(_typed(of_jobs, cells, source, options))
+        frames.append(condensed(_typed(of_jobs, cells, source, options)))
     source.bad.first.sort()
     examples = complain(source.file, source.bad, options)
     empty = pl.DataFrame(schema={**STORED, ALLOCATED: pl.Boolean})
-    records = pl.concat([empty, *frames])
+    records = pl.concat([condensed(empty), *frames])
     source.dropped["a step of a job, which has a row of its own"] = steps
     unreadable = Dropped("cannot be read", source.bad.count, examples)
     dropped = [unreadable, *(Dropped(why, number) for why, number in source.dropped.items())]
@@ -173,16 +187,22 @@ def _typed(
     wrong: dict[str, pl.Series] = {}
     if "Submit" in text.columns and text["Submit"].str.contains(_UNIX).any():
         source.has_unix_times = True
+    source.known |= {name for name in text.columns if text[name].null_count() < len(text)}
     for name in text.columns:
         columns[name], wrong[name] = _read(text[name], cells, options)
     frame = pl.DataFrame(columns)
     wrong |= _senseless(frame, source)
     unreadable = pl.DataFrame(wrong).select(pl.any_horizontal(pl.all())).to_series()
-    for row in unreadable.arg_true().to_list():
+    rows = unreadable.arg_true()
+
+    def why(place: int) -> str:
+        row = rows[place]
         name = next(name for name in wrong if wrong[name][row])
-        known = f"{source.name(name)} is {batch[name][row][:60]!r}" if name in columns else ""
-        why = f"{known}, not {_meaning(name, cells)}" if known else name
-        source.bad.add(batch[LINE][row], why)
+        if name not in columns:
+            return name
+        return f"{source.name(name)} is {batch[name][row][:60]!r}, not {_meaning(name, cells)}"
+
+    source.reject(batch[LINE].gather(rows), why)
     lacking = [
         pl.lit(None, stored).alias(name) for name, stored in STORED.items() if name not in columns
     ]
@@ -217,7 +237,8 @@ def _time(text: pl.Expr, options: ImportOptions) -> pl.Expr:
     """Return times as seconds since 1970 on the local clock: dates, or Unix seconds."""
     dates = epoch_s(text, options, ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"))
     unix = pl.when(text.str.contains(_UNIX)).then(text).cast(pl.Float64, strict=False)
-    return pl.coalesce(dates, unix + options.winter_offset_s())
+    read = pl.coalesce(dates, unix + options.winter_offset_s())
+    return pl.when(read >= 0.0).then(read)
 
 
 def _by_value(text: pl.Series, cells: Cells) -> tuple[pl.Series, pl.Series]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TextIO
 
 import polars as pl
 
@@ -22,7 +23,7 @@ from yardmaster.workloads.traces.trace_files import TraceFile
 CHUNK_CHARACTERS = 1 << 22
 CHUNK_RECORDS = 20_000
 _JOBS = re.compile(r'"jobs"\s*:\s*\[')
-_BETWEEN = re.compile(r"[\s,]*")
+_BLANKS = re.compile(r"\s*")
 _DECODER = json.JSONDecoder()
 
 KEYS = {
@@ -69,7 +70,8 @@ def _sound(source: Source) -> Iterator[dict[str, int | str | None]]:
         else:
             row = {name: _written(_found(job, key)) for name, key in KEYS.items()}
             row |= {name: _tres(_found(job, KEYS[name])) for name in ("ReqTRES", "AllocTRES")}
-            yield {LINE: line, **row, "JobID": _shown_id(job)}
+            row |= {"JobID": _shown_id(job)}
+            yield {LINE: line, **{name: _whole_letters(text) for name, text in row.items()}}
 
 
 def _found(job: dict[str, Any], key: str) -> Any:
@@ -88,6 +90,11 @@ def _written(value: Any) -> str | None:
     if isinstance(value, list):
         value = value[0] if value else None
     return None if value is None else str(value)
+
+
+def _whole_letters(text: str | None) -> str | None:
+    """Return text without the halves of letters that JSON can write."""
+    return text if text is None else text.encode("utf-8", "replace").decode()
 
 
 def _tres(entries: Any) -> str | None:
@@ -125,45 +132,92 @@ def _jobs(file: TraceFile) -> Iterator[tuple[int, Any]]:
     Raises:
         TraceFormatError: if the document is damaged or cut off: nothing after that can be trusted.
     """
-    with file.path.open(encoding="utf-8-sig", errors="strict") as stream:
+    with file.path.open(encoding="utf-8-sig") as stream:
+        text = _Text(stream)
+        number = 0
         try:
-            yield from _decoded(file, stream)
+            text.enter_jobs()
+            while text.has_another(is_first=number == 0):
+                number += 1
+                yield text.next_value()
+            text.leave_jobs()
         except UnicodeDecodeError:
-            raise TraceFormatError(f"{file.name}: not UTF-8 text.") from None
-
-
-def _decoded(file: TraceFile, stream: Any) -> Iterator[tuple[int, Any]]:
-    text, line, number = "", 1, 0
-    start = None
-    while start is None:
-        more = stream.read(CHUNK_CHARACTERS)
-        text += more
-        start = _JOBS.search(text)
-        if start is None and not more:
-            raise TraceFormatError(f"{file.name}: no list of 'jobs', as sacct --json writes it.")
-    place = start.end()
-    line += text.count("\n", 0, place)
-    while True:
-        gap = _BETWEEN.match(text, place)
-        following = gap.end() if gap else place
-        line += text.count("\n", place, following)
-        place = following
-        if text[place : place + 1] == "]":
-            return
-        try:
-            job, end = _DECODER.raw_decode(text, place)
+            raise TraceFormatError(f"{file.name}: not UTF-8 text after line {text.line}.") from None
         except (ValueError, RecursionError) as error:
-            more = stream.read(CHUNK_CHARACTERS) if isinstance(error, ValueError) else ""
-            if not more:
-                raise _damage(file, number + 1, line, at_end=place >= len(text)) from None
-            text, place = text[place:] + more, 0
-            continue
-        number += 1
-        yield line, job
-        line += text.count("\n", place, end)
-        place = end
+            where = f"record {number} (near line {text.line})" if number else "this"
+            message = f"{file.name}: {where} is not as sacct --json writes it: {str(error)[:100]}."
+            raise TraceFormatError(message) from None
 
 
-def _damage(file: TraceFile, number: int, line: int, *, at_end: bool) -> TraceFormatError:
-    what = "is missing: the list of jobs ends before it" if at_end else "is no JSON, or is cut off"
-    return TraceFormatError(f"{file.name}: record {number} (from line {line}) {what}.")
+@dataclass(slots=True)
+class _Text:
+    """A document of which only a piece is in memory.
+
+    Attributes:
+        stream: the rest of it.
+        text: the piece.
+        place: what comes next in the piece.
+        line: the line of that.
+    """
+
+    stream: TextIO
+    text: str = ""
+    place: int = 0
+    line: int = 1
+
+    def enter_jobs(self) -> None:
+        """Go to the first record."""
+        while (start := _JOBS.search(self.text)) is None:
+            if not self._read_on():
+                raise ValueError("there is no list of 'jobs'")
+        json.loads(self.text[: start.end()] + "]}")  # all before it must be sound
+        self._go_to(start.end())
+
+    def leave_jobs(self) -> None:
+        """See that the rest of the document is sound."""
+        rest = self.text[self.place + 1 :] + self.stream.read()
+        json.loads('{"jobs":[]' + rest)
+
+    def next_letter(self) -> str:
+        """Return what comes next after blanks; "" at the end."""
+        while True:
+            blanks = _BLANKS.match(self.text, self.place)
+            self._go_to(blanks.end() if blanks else self.place)
+            if self.place < len(self.text):
+                return self.text[self.place]
+            if not self._read_on():
+                return ""
+
+    def has_another(self, *, is_first: bool) -> bool:
+        """Tell whether a further record follows, and go to it."""
+        letter = self.next_letter()
+        if letter == "]" or is_first:
+            return letter != "]"
+        if letter != ",":
+            raise ValueError("`,` or `]` should follow it")
+        self.place += 1
+        return True
+
+    def next_value(self) -> tuple[int, Any]:
+        """Return the value that comes next, and the line it begins on."""
+        self.next_letter()
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.text, self.place)
+            except json.JSONDecodeError as error:
+                # An error far before the end of the piece is none of the piece's making.
+                if len(self.text) - error.pos > CHUNK_CHARACTERS or not self._read_on():
+                    raise
+            else:
+                line = self.line
+                self._go_to(end)
+                return line, value
+
+    def _read_on(self) -> bool:
+        more = self.stream.read(CHUNK_CHARACTERS)
+        self.text, self.place = self.text[self.place :] + more, 0
+        return bool(more)
+
+    def _go_to(self, place: int) -> None:
+        self.line += self.text.count("\n", self.place, place)
+        self.place = place
