@@ -100,6 +100,20 @@ def test_uneven_latency_is_found_alone(jobs, pool, record):
     assert found_in(looked) == {"latency"}
 
 
+def test_latency_of_an_idle_machine_is_nothing_else(pool):
+    """Where latency is all the waiting there is, jobs submitted together overtake each other."""
+    rng = np.random.default_rng(0)
+    bursts = np.repeat(np.arange(150) * 7200.0, 4) + rng.integers(0, 5, 600)
+    late = Workload.of(
+        submit_s=bursts,
+        duration_s=np.full(600, 1800.0),
+        gpus=rng.choice([1, 2, 4], 600),
+        recorded_wait_s=rng.integers(5, 60, 600),
+        user=["one"] * 600,
+    )
+    assert found_in(causes(late, pool)) == {"latency"}
+
+
 def test_an_outage_is_found_where_it_was(jobs, pool):
     """A day without the machine: one drain, of that day, that explains part of the difference."""
     down_s = float(np.quantile(jobs.submit_s, 0.6))

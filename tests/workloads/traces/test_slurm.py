@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -63,6 +64,9 @@ CASES = {
 }
 """Jobs with GPUs that started; the two parts of `het` differ and come below."""
 
+NUMBERS = {"alice": "1001", "bob": "1002"}
+"""Users as the database knows them."""
+
 NEVER_ENDED_IN_LOG = {"still-running"}
 """What `jobcomp`, which writes when a job ends, cannot know."""
 
@@ -81,9 +85,7 @@ def by_id(trace: ImportedTrace) -> dict[str, dict[str, object]]:
 
 
 def dropped(trace: ImportedTrace) -> dict[str, int]:
-    return {
-        entry.reason: entry.count for stage in trace.account.stages for entry in stage.dropped
-    }
+    return {entry.reason: entry.count for stage in trace.account.stages for entry in stage.dropped}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -96,7 +98,7 @@ def test_every_dialect_tells_what_was_submitted(dialect):
             continue
         for suffix in told.ids or ("",):
             job = jobs.pop(numbers[case] + suffix)
-            user = f"{1001 if told.user == 'alice' else 1002}" if dialect == "database" else told.user
+            user = NUMBERS[told.user] if dialect == "database" else told.user
             assert (job["gpus"], job["gpu_types"]) == (told.gpus, told.types), case
             assert job["tenant"] == ("vision" if told.user == "alice" else "language"), case
             assert (job["user"], job["estimate_s"]) == (user, told.limit_s), case
@@ -211,7 +213,8 @@ def test_unix_times_are_put_on_the_clock_of_the_zone():
     """SLURM_TIME_FORMAT=%s: UTC unless a zone is named, and the account says which."""
     plain = imported("sacct_unix.txt", options=SKIPPING)
     local = imported("sacct.txt", options=SKIPPING)  # recorded under TZ=UTC
-    assert plain.frame.equals(local.frame)
+    ended = pl.col("status") != "running"  # the others went on running between the two
+    assert plain.frame.filter(ended).equals(local.frame.filter(ended))
     assert plain.account.time_zone.startswith("UTC")
     berlin = imported(
         "sacct_unix.txt", options=ImportOptions(skip_bad_rows=True, time_zone="Europe/Berlin")
@@ -235,15 +238,13 @@ def test_cores_are_slots_on_request():
     assert jobs[numbers["node-failed"]]["status"] == "node failure"
 
 
-@pytest.mark.parametrize("name", ["sacct_for_eyes.txt", "sacct_no_header.txt"])
-def test_tables_without_columns_are_refused_with_the_command_to_run(name, tmp_path):
-    """Output for the eye, and output without its header, cannot be read; the message says what can."""
-    source = RECORDED / name
-    if not source.exists():
-        source = tmp_path / name
-        source.write_text("".join((RECORDED / "sacct_p.txt").read_text().splitlines(True)[1:]))
-    with pytest.raises(TraceFormatError, match=r"sacct -a -X -P .*--format=JobIDRaw"):
-        import_trace([source])
+def test_tables_without_columns_are_refused_with_the_command_to_run(tmp_path):
+    """Output for the eye, or without its header, cannot be read; the message says what can."""
+    rows = (RECORDED / "sacct_p.txt").read_text().splitlines(keepends=True)[1:]
+    (tmp_path / "headless.txt").write_text("".join(rows))
+    for path in (RECORDED / "sacct_for_eyes.txt", tmp_path / "headless.txt"):
+        with pytest.raises(TraceFormatError, match=r"sacct -a -X -P .*--format=JobIDRaw"):
+            import_trace([path])
 
 
 def test_only_slurm_claims_what_slurm_wrote():
@@ -257,12 +258,9 @@ def test_only_slurm_claims_what_slurm_wrote():
 def test_imported_jobs_simulate():
     """The recorded jobs run on a cluster like the recorded one."""
     jobs = imported("sacct_duplicates.txt").workload()
-    cluster = ym.Cluster.of(gpus=[4, 4], types=["V100", "A100"]) if hasattr(ym.Cluster, "of") else None
-    if cluster is None:
-        cluster = ym.Cluster.pool(8)
-        jobs = imported("sacct_p.txt").workload()
-    schedule = ym.simulate(jobs, cluster, "fifo+easy")
-    assert len(schedule) == len(jobs)
+    schedule = ym.simulate(jobs, ym.Cluster.of("1x V100:4", "1x A100:4"), "fifo+easy")
+    assert np.isfinite(schedule.end_s).all()
+    assert len(schedule.end_s) == len(jobs) == 25
 
 
 def test_nothing_but_names_of_resources_is_no_log():

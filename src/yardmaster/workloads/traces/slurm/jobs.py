@@ -56,8 +56,8 @@ def _in_last_record(records: pl.DataFrame) -> pl.DataFrame:
     Numbers are used again after years, or when a cluster is set up anew: a job that ended is
     replaced only by a record of the same submission.
     """
-    raw = pl.coalesce("JobIDRaw", "JobID")
-    key = pl.concat_str(pl.col("Cluster").fill_null(""), pl.lit(" "), raw)
+    name = pl.coalesce("JobID", "JobIDRaw")
+    key = pl.concat_str(pl.col("Cluster").fill_null(""), pl.lit(" "), name)
     ordered = records.with_row_index("row").sort(key, _SUBMIT, START, "run_s", maintain_order=True)
     followed = (key == key.shift(-1)).fill_null(value=False)
     again = (_SUBMIT.shift(-1) == _SUBMIT).fill_null(value=False)
