@@ -111,7 +111,7 @@ def test_latency_of_an_idle_machine_is_nothing_else(pool):
         recorded_wait_s=rng.integers(5, 60, 600),
         user=["one"] * 600,
     )
-    assert found_in(causes(late, pool)) == {"latency"}
+    assert found_in(causes(late, pool, "fifo+easy")) == {"latency"}
 
 
 def test_an_outage_is_found_where_it_was(jobs, pool):

@@ -128,7 +128,7 @@ def test_all_dialects_agree():
 
 
 def test_the_account_explains_every_row():
-    """Each submission that is no job of the table is dropped for the reason known from its script."""
+    """Each submission that is no job is dropped for the reason known from its script."""
     trace = imported("sacct_duplicates.txt")
     assert dropped(trace) == {
         "its job has a later record (requeued, or exported twice)": 1,  # requeued
@@ -191,7 +191,7 @@ def test_suspension_is_no_run_time():
 
 
 def test_running_jobs_have_run_until_the_log_was_written():
-    """`sacct` says how long; the database does not, so there it is until the last second it knows."""
+    """`sacct` says how long; in the database it is until the last second that it knows of."""
     number = ids()["still-running"]
     written = by_id(imported("sacct_duplicates.txt"))[number]
     stored = by_id(imported("yard_job_table.tsv", "tres_table.tsv"))[number]

@@ -45,7 +45,8 @@ UNUSUAL = 2.0
 def find_causes(evidence: Evidence) -> tuple[Cause, ...]:
     """Look for every cause, and return all of them, found or not."""
     late = latency(evidence)
-    latency_s = late.numbers["median_s"] if late.is_found else 0.0
+    # Some starts take longer than most: what nearly all stay below is not worth another cause.
+    latency_s = min(late.numbers["p95_s"], LONGEST_LATENCY_S) if late.is_found else 0.0
     recorded, simulated = passing(evidence, "recorded"), passing(evidence, "simulated")
     return (
         room(evidence, latency_s),
@@ -126,18 +127,20 @@ def size(evidence: Evidence) -> Cause:
 def latency(evidence: Evidence) -> Cause:
     """Look for a delay of every start, in jobs that came to a machine with room and no queue."""
     waits = evidence.recorded_s[evidence.found_room_and_nobody()]
-    low, middle, high = np.percentile(waits, (25, 50, 75)) if len(waits) else (math.nan,) * 3
+    points = np.percentile(waits, (25, 50, 75, 95)) if len(waits) else np.full(4, math.nan)
+    low, middle, high, highest = (float(point) for point in points)
     is_found = len(waits) >= FEWEST_PROMPT_JOBS and low >= 1.0 and middle <= LONGEST_LATENCY_S
-    explained_s = np.full(len(evidence.recorded_s), float(middle) if is_found else 0.0)
+    explained_s = np.full(len(evidence.recorded_s), middle if is_found else 0.0)
     return Cause(
         "latency",
-        is_found=bool(is_found),
+        is_found=is_found,
         share=evidence.share(explained_s),
         numbers={
             "jobs": float(len(waits)),
-            "median_s": float(middle),
-            "p25_s": float(low),
-            "p75_s": float(high),
+            "median_s": middle,
+            "p25_s": low,
+            "p75_s": high,
+            "p95_s": highest,
         },
     )
 

@@ -13,7 +13,8 @@ base=$1
 mkdir -p "$base"/{run,state,db,log} && cd "$base"
 export SLURM_CONF=$base/slurm.conf TZ=UTC
 daemons=()
-useradd --no-create-home alice && useradd --no-create-home bob
+useradd --no-create-home --uid 1001 alice
+useradd --no-create-home --uid 1002 bob
 
 stop_all() {
   scancel -u alice || true

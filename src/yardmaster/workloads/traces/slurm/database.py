@@ -108,9 +108,9 @@ def _batches(source: Source, separator: str) -> Iterator[pl.DataFrame]:
         kept = frame.filter(~(pl.col("deleted").str.strip_chars() == "1").fill_null(value=False))
         gone += len(frame) - len(kept)
         yield kept.with_columns(
+            pl.col("^User$").str.replace(r"\.0*$", ""),
             JobID=_shown_id(),
             JobIDRaw=_own_id(pl.col("JobIDRaw")),
-            User=pl.col("User").str.replace(r"\.0*$", "") if "User" in kept.columns else None,
         ).drop(NUMBERS)
     source.dropped["marked as deleted in the database"] = gone
 

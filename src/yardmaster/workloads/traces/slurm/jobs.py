@@ -27,6 +27,21 @@ _SUBMIT = pl.col("Submit")
 _READY = (pl.col("Eligible") > _SUBMIT) & (pl.col("Eligible") <= START)
 """Whether a job became eligible only after it was submitted."""
 
+CHANGES = {
+    "could not start at once (dependency, begin time, hold, array limit): they count as"
+    " submitted when they became eligible": _READY,
+    "have no submission time; their start is taken": _SUBMIT.is_null(),
+    "started before they were submitted": START < _SUBMIT,
+    "were suspended for a while, which their run times leave out": pl.col("suspended_s") > 0,
+    "are parts of heterogeneous jobs, taken as jobs of their own": pl.col("JobID").str.contains(
+        "+", literal=True
+    ),
+    "asked for several GPU types at once: any of these will do": pl.col("types").str.contains(
+        "|", literal=True
+    ),
+}
+"""What is altered of jobs, in the words of the account."""
+
 
 def jobs_of(records: pl.DataFrame, options: ImportOptions, ledger: Ledger) -> pl.DataFrame:
     """Return the jobs among condensed records in canonical columns, and book the others."""
@@ -94,19 +109,7 @@ def _book(jobs: pl.DataFrame, ledger: Ledger) -> None:
         return int(jobs.select(holds.fill_null(value=False).sum()).item())
 
     ledger.censor("were still running when the log was written", number(IS_UNFINISHED))
-    for what, holds in {
-        "could not start at once (dependency, begin time, hold, array limit): they count as"
-        " submitted when they became eligible": _READY,
-        "have no submission time; their start is taken": _SUBMIT.is_null(),
-        "started before they were submitted": START < _SUBMIT,
-        "were suspended for a while, which their run times leave out": pl.col("suspended_s") > 0,
-        "are parts of heterogeneous jobs, taken as jobs of their own": pl.col("JobID").str.contains(
-            "+", literal=True
-        ),
-        "asked for several GPU types at once: any of these will do": pl.col("types").str.contains(
-            "|", literal=True
-        ),
-    }.items():
+    for what, holds in CHANGES.items():
         ledger.change(what, number(holds))
     if guessed := number(pl.col("guessed")):
         ledger.remark(
