@@ -8,7 +8,17 @@ import time
 
 import pytest
 
-HEAVY = ("numba", "polars", "matplotlib", "torch", "pydantic", "simpy", "scipy")
+HEAVY = (
+    "numba",
+    "polars",
+    "matplotlib",
+    "torch",
+    "pydantic",
+    "simpy",
+    "scipy",
+    "sklearn",
+    "lightgbm",
+)
 
 
 def run_python(code: str) -> str:

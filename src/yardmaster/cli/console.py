@@ -64,15 +64,20 @@ def colours() -> bool:
 
 
 @contextmanager
-def progress(*, quiet: bool) -> Iterator[Progress | None]:
-    """Show how far a comparison is: a bar on a terminal, a line now and then elsewhere."""
+def progress(*, quiet: bool, things: str = "simulations") -> Iterator[Progress | None]:
+    """Show how far long work is: a bar on a terminal, a line now and then elsewhere.
+
+    Args:
+        quiet: show nothing.
+        things: what is counted.
+    """
     if quiet:
         yield None
     elif sys.stderr.isatty():
         with _bar() as report:
             yield report
     else:
-        yield _lines()
+        yield _lines(things)
 
 
 @contextmanager
@@ -106,7 +111,7 @@ def _bar() -> Iterator[Progress]:
         yield report
 
 
-def _lines() -> Progress:
+def _lines(things: str) -> Progress:
     begun = last = time.monotonic()
 
     def report(label: str, done: int, total: int) -> None:
@@ -117,7 +122,7 @@ def _lines() -> Progress:
         last = now
         rate = done / (now - begun)
         remark(
-            f"{done}/{total} simulations, {rate:.1f}/s, {(total - done) / rate:.0f} s left: {label}"
+            f"{done}/{total} {things}, {rate:.1f}/s, {(total - done) / rate:.0f} s left: {label}"
         )
 
     return report

@@ -121,9 +121,7 @@ class Workload:
     def select(self, rows: npt.NDArray[Any], *, name: str | None = None) -> Workload:
         """Return the jobs of `rows` (indices or mask) without shifting the clock."""
         columns = {key: _take(getattr(self, key), rows) for key in COLUMN_NAMES}
-        return Workload.of(
-            name=name or self.name, notes=self.notes, begins=self.begins, **columns
-        )
+        return Workload.of(name=name or self.name, notes=self.notes, begins=self.begins, **columns)
 
     def starting_at(self, origin_s: float) -> Workload:
         """Return the same jobs with the clock moved so that `origin_s` becomes second 0.

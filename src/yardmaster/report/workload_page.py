@@ -32,7 +32,7 @@ from yardmaster.report.workload_tables import (
     title,
 )
 from yardmaster.workloads.description.summary import Description
-from yardmaster.workloads.traces.account import IMPORTED
+from yardmaster.workloads.traces.reading.account import IMPORTED
 
 REPORT, NUMBERS = "report.html", "description.json"
 """What is written besides the figures."""

@@ -150,7 +150,7 @@ def _read(path: Path) -> Workload:
 
 def _has_our_columns(path: Path) -> bool:
     """Tell whether every column of a text table is one of a job table's."""
-    from yardmaster.workloads.traces.trace_files import TraceFile
+    from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
     return path.is_file() and set(TraceFile(str(path), path).columns()) <= {*COLUMN_NAMES, *ALIASES}
 
@@ -158,7 +158,7 @@ def _has_our_columns(path: Path) -> bool:
 def _trace_format(path: Path) -> str | None:
     """Return the name of the publisher's format a file is in, None if it is in none."""
     from yardmaster.workloads.traces.formats import detected
-    from yardmaster.workloads.traces.trace_files import opened
+    from yardmaster.workloads.traces.reading.trace_files import opened
 
     with opened([path]) as files:
         try:

@@ -14,7 +14,7 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Sharing
 from yardmaster.workloads.machines.formats import import_machines
 from yardmaster.workloads.machines.listing import MachineOptions
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 NEEDS_TRACES = pytest.mark.skipif(not TRACES.is_dir(), reason="needs ../shared/traces")

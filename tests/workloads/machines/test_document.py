@@ -14,7 +14,7 @@ from yardmaster.workloads.machines.listing import (
     MachineOptions,
     StandIn,
 )
-from yardmaster.workloads.traces.account import Ledger
+from yardmaster.workloads.traces.reading.account import Ledger
 
 Machine = tuple[str | None, int, float | None, float | None]
 MACHINES = st.lists(

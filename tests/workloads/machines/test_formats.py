@@ -16,7 +16,7 @@ from yardmaster.workloads.machines.formats import (
     machine_formats,
 )
 from yardmaster.workloads.traces.formats import trace_formats
-from yardmaster.workloads.traces.trace_files import opened
+from yardmaster.workloads.traces.reading.trace_files import opened
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 LISTS = {

@@ -9,7 +9,7 @@ from yardmaster.errors import InvalidClusterError, InvalidWorkloadError
 from yardmaster.workloads.machines.formats import import_machines
 from yardmaster.workloads.machines.listing import MachineOptions
 from yardmaster.workloads.traces.borg_jobs import SLOT
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 EVENTS = [
     "0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493",

@@ -8,7 +8,7 @@ from yardmaster.errors import TraceFormatError
 from yardmaster.model.gpus import gpu_type
 from yardmaster.workloads.machines.formats import import_machines
 from yardmaster.workloads.machines.listing import MachineOptions
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 HEADER = "machineId, number of GPUs, single GPU mem\n"
 ROWS = "m31,8, 24GB\nm32,8, 24GB\nm1,2, 12GB\nm2,0, 12GB\n"

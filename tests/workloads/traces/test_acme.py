@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from yardmaster.errors import TraceFormatError
 from yardmaster.workloads.traces import acme
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 SEREN = (
     "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,"

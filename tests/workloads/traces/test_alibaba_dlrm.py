@@ -8,7 +8,7 @@ import pytest
 
 from yardmaster.errors import TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 TRACE = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces" / "alibaba_dlrm2025"
 HEADER = (

@@ -9,7 +9,7 @@ import pytest
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 SHARED = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 TRACE = SHARED / "alibaba_openb2023"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.workloads.traces.alibaba_pai_tables import NAMES, Role, role
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 SHARED = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 HEADERS = SHARED / "alibaba_pai2020"

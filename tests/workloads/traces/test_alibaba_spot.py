@@ -6,7 +6,7 @@ import pytest
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 HEADER = (
     "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,"

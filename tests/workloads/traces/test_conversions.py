@@ -13,7 +13,7 @@ import pytest
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.conversions import CONVERSIONS
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 needs_traces = pytest.mark.skipif(not TRACES.is_dir(), reason="needs ../shared/traces")
@@ -217,7 +217,7 @@ def test_columns_may_come_in_any_order(tmp_path, name):
 def test_no_conversion_is_taken_for_another(tmp_path):
     """Exactly one entry recognises each sample."""
     from yardmaster.workloads.traces.formats import trace_formats
-    from yardmaster.workloads.traces.trace_files import TraceFile
+    from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
     assert set(SAMPLES) == {conversion.name for conversion in CONVERSIONS}
     for name, (header, row) in SAMPLES.items():

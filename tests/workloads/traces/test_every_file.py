@@ -10,7 +10,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.workloads.sources import load_workload
 from yardmaster.workloads.tables import read_table
 from yardmaster.workloads.traces.formats import import_trace, trace_formats
-from yardmaster.workloads.traces.trace_files import opened
+from yardmaster.workloads.traces.reading.trace_files import opened
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 pytestmark = pytest.mark.skipif(not TRACES.is_dir(), reason="needs ../shared/traces")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from yardmaster.errors import YardmasterError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 TRACES = Path(__file__).parents[4] / "shared" / "traces"
 LINES = 40

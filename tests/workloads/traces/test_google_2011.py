@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared" / "traces"
 REAL = TRACES / "google2011"
@@ -354,7 +354,7 @@ def test_other_tables_of_the_trace_are_refused(tmp_path):
 def test_no_other_real_file_is_taken_for_google_philly_or_acme():
     """Of all the real files, only Google's own are recognised by these formats."""
     from yardmaster.workloads.traces import acme, google_2011, google_2019, philly
-    from yardmaster.workloads.traces.trace_files import opened
+    from yardmaster.workloads.traces.reading.trace_files import opened
 
     with opened([TRACES]) as files:
         names = {file.name: file for file in files}

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 SAMPLE = (
     Path(__file__).resolve().parents[3]

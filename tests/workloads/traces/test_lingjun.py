@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
-from yardmaster.workloads.traces.account import Account
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Account
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 JOB_COLUMNS = (
     "id", "uid", "job_name", "kind", "namespace", "model", "status", "reason", "tenant_id",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError, UnknownNameError
 from yardmaster.workloads.traces.column_map import GIB_IN, SECONDS_IN
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 MONDAY = datetime(2024, 3, 4, tzinfo=UTC)
 HEADER = "job,gpu_num,when,hours"

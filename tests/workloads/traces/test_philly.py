@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from yardmaster.errors import TraceFormatError
 from yardmaster.workloads.traces import philly
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 FORM = "%Y-%m-%d %H:%M:%S"
 NOTHING = (None, "", "None")

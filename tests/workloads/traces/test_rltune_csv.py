@@ -9,7 +9,7 @@ import pytest
 
 from yardmaster.errors import TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 
 def row(job, submit, run, gpus, *, tail, wait=-1, limit=-1, status=1, user=3) -> str:

@@ -11,10 +11,10 @@ import pytest
 
 import yardmaster as ym
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
-from yardmaster.workloads.traces.draft import ImportedTrace
 from yardmaster.workloads.traces.formats import import_trace, trace_formats
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import opened
+from yardmaster.workloads.traces.reading.draft import ImportedTrace
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import opened
 
 RECORDED = Path(__file__).parent / "slurm"
 DIALECTS = {

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.draft import ImportedTrace
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.draft import ImportedTrace
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 LOG = (
     Path(__file__).resolve().parents[3]

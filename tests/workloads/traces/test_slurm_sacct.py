@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import TraceFormatError, YardmasterError
-from yardmaster.workloads.traces.draft import ImportedTrace
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.draft import ImportedTrace
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 JOB = {
     "JobIDRaw": "7", "JobID": "7", "User": "ann", "Account": "lab", "Partition": "gpu",

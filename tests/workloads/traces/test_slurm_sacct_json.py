@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.draft import ImportedTrace
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.draft import ImportedTrace
+from yardmaster.workloads.traces.reading.options import ImportOptions
 from yardmaster.workloads.traces.slurm import sacct_json
 
 RECORDED = Path(__file__).parent / "slurm" / "sacct.json.gz"

@@ -20,7 +20,7 @@ from yardmaster.errors import (
 )
 from yardmaster.model.workload import Workload
 from yardmaster.workloads.traces.formats import import_trace
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 from yardmaster.workloads.traces.swf import read_swf, read_swf_header
 
 TRACES = Path(__file__).resolve().parents[3] / ".." / "shared/traces"

@@ -59,7 +59,7 @@ def import_(
     from yardmaster.workloads.files import refuse_to_replace
     from yardmaster.workloads.machines.formats import import_machines, machine_formats
     from yardmaster.workloads.machines.listing import MachineOptions
-    from yardmaster.workloads.traces.options import ImportOptions
+    from yardmaster.workloads.traces.reading.options import ImportOptions
 
     if out.suffix.lower() != ".toml":
         raise InvalidClusterError(f"{out}: a cluster file ends in .toml.")

@@ -55,7 +55,7 @@ def import_(
     from yardmaster.workloads.files import refuse_to_replace
     from yardmaster.workloads.tables import refuse_other_endings
     from yardmaster.workloads.traces.formats import import_trace, trace_formats
-    from yardmaster.workloads.traces.options import ImportOptions
+    from yardmaster.workloads.traces.reading.options import ImportOptions
 
     refuse_other_endings(out)
     refuse_to_replace(out, overwrite=overwrite)

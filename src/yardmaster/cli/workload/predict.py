@@ -80,7 +80,7 @@ def predict(
     refuse_predictions(workload)
     past = Past.of(workload)
     compared = [each for each in METHODS.values() if each.is_cheap or each is chosen]
-    with progress(quiet=quiet) as report:
+    with progress(quiet=quiet, things="rounds of training") as report:
         predictions = {each.name: each.predict(past, report) for each in compared}
     result = filled(past, method, predictions[method], keep_existing=keep_existing)
     if out is not None:

@@ -21,7 +21,7 @@ from yardmaster.workloads.machines.listing import (
     MachineOptions,
     StandIn,
 )
-from yardmaster.workloads.traces.account import Account, Ledger
+from yardmaster.workloads.traces.reading.account import Account, Ledger
 
 UNNAMED = "unnamed-GPU"
 ANY_STAND_IN = StandIn("A100")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from yardmaster.errors import InvalidClusterError, TraceFormatError
 from yardmaster.names import unknown
 from yardmaster.workloads.machines.listing import MachineFormat, MachineOptions
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.trace_files import TraceFile, opened
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.trace_files import TraceFile, opened
 
 if TYPE_CHECKING:
     from yardmaster.workloads.machines.document import ImportedCluster

@@ -19,12 +19,12 @@ from yardmaster.workloads.machines.listing import (
     MachineOptions,
     StandIn,
 )
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.borg_jobs import slot_share
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Layout, read_rows
-from yardmaster.workloads.traces.draft import dropped_where
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Layout, read_rows
+from yardmaster.workloads.traces.reading.draft import dropped_where
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 NAMES = ("time", "machine_id", "event_type", "platform_id", "cpus", "memory")
 FIELDS = (

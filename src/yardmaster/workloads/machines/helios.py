@@ -17,10 +17,10 @@ from yardmaster.workloads.machines.listing import (
     MachineOptions,
     StandIn,
 )
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import read_rows
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import read_rows
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 NODE_GPUS = 8
 TYPES = {

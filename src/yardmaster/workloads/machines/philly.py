@@ -11,11 +11,11 @@ from yardmaster.workloads.machines.listing import (
     MachineOptions,
     StandIn,
 )
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Reason, read_rows
-from yardmaster.workloads.traces.judging import judged
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
+from yardmaster.workloads.traces.reading.judging import judged
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 GPUS, MEMORY = "number of GPUs", "single GPU mem"
 FIELDS = (

@@ -14,16 +14,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import Field, Kind, is_blank
-from yardmaster.workloads.traces.delimited import Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft, dropped_where
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.gangs import no_gang, with_gangs
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import status
-from yardmaster.workloads.traces.trace_files import TraceFile
-from yardmaster.workloads.traces.zoned import ZonedField, first_offset_s, offset_in_words
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind, is_blank
+from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft, dropped_where
+from yardmaster.workloads.traces.reading.gangs import no_gang, with_gangs
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.zoned import ZonedField, first_offset_s, offset_in_words
 
 FIELDS = (
     Field("job_id", Kind.TEXT),

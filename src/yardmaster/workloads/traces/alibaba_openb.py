@@ -17,16 +17,16 @@ from collections.abc import Sequence
 import polars as pl
 
 from yardmaster.errors import InvalidWorkloadError
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
-from yardmaster.workloads.traces.judging import judged
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import status
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.gangs import no_gang, too_large, with_gangs
+from yardmaster.workloads.traces.reading.judging import judged
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 TIMES = ("creation_time", "deletion_time", "scheduled_time")
 REQUESTS = (

@@ -21,17 +21,17 @@ from collections.abc import Sequence
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Dropped, Ledger
 from yardmaster.workloads.traces.alibaba_pai_tables import Role, read_table, role
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
-from yardmaster.workloads.traces.judging import judged
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import status
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.gangs import no_gang, too_large, with_gangs
+from yardmaster.workloads.traces.reading.judging import judged
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 CHINA_S = 8 * 3_600.0
 """Seconds that clocks in China are ahead of UTC."""

@@ -11,11 +11,11 @@ from enum import StrEnum
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import COMMAS, Layout, Reason, read_rows
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import COMMAS, Layout, Reason, read_rows
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 STATUSES = frozenset({"Running", "Terminated", "Failed", "Waiting"})
 LINES_LOOKED_AT = 20

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import Field, is_blank
-from yardmaster.workloads.traces.delimited import EXAMPLES, Reason
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.bad_rows import EXAMPLES
+from yardmaster.workloads.traces.reading.cells import Field, is_blank
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 BEGIN_S = 600.0
 """Second of the trace's clock at which it begins."""

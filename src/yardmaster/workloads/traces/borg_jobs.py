@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 import polars as pl
 
 from yardmaster.errors import InvalidWorkloadError
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.borg_events import (
     AFTER_US,
     BEGIN_S,
@@ -21,9 +20,10 @@ from yardmaster.workloads.traces.borg_events import (
     EventCodes,
     History,
 )
-from yardmaster.workloads.traces.draft import Draft, dropped_where
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import status
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.draft import Draft, dropped_where
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
 
 SLOT = 1 / 32
 """Share of the largest machine's CPU that is one slot unless the user says otherwise.

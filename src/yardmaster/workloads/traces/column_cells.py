@@ -11,7 +11,8 @@ from dataclasses import field as dataclass_field
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.cells import (
+from yardmaster.workloads.traces.column_map import COUNTS, LENGTHS, MOMENTS, TEXTS, Source
+from yardmaster.workloads.traces.reading.cells import (
     BLANKS,
     LARGEST_COUNT,
     LARGEST_SECONDS,
@@ -19,11 +20,10 @@ from yardmaster.workloads.traces.cells import (
     Field,
     Kind,
 )
-from yardmaster.workloads.traces.column_map import COUNTS, LENGTHS, MOMENTS, TEXTS, Source
-from yardmaster.workloads.traces.delimited import Layout
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
-from yardmaster.workloads.traces.zoned import utc_s
+from yardmaster.workloads.traces.reading.delimited import Layout
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.zoned import utc_s
 
 WITH_OFFSET = r"^(.*\d:\d\d(?:\.\d+)?) ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)$"
 """A time and, after it, how far its clock is from UTC."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.names import did_you_mean, unknown
 from yardmaster.workloads.tables import ALIASES
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 SECONDS_IN = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0,

@@ -14,14 +14,14 @@ from functools import partial
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import epoch_s
-from yardmaster.workloads.traces.delimited import Reason
-from yardmaster.workloads.traces.draft import DAY_S, Draft, dropped_where
 from yardmaster.workloads.traces.formats import TraceFormat
 from yardmaster.workloads.traces.mapped_csv import MappedTable, draft_of, read_mapped
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import epoch_s
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.draft import DAY_S, Draft, dropped_where
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 
 @dataclass(frozen=True, slots=True)

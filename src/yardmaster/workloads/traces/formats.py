@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.names import unknown
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile, opened, some
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile, opened, some
 
 if TYPE_CHECKING:
-    from yardmaster.workloads.traces.draft import Draft, ImportedTrace
+    from yardmaster.workloads.traces.reading.draft import Draft, ImportedTrace
 
 MODULES = (
     "slurm",
@@ -96,7 +96,7 @@ def import_trace(
         InvalidWorkloadError: if a file is missing or no job is left.
         TraceFormatError: if the files are not in that format, naming lines, or in none.
     """
-    from yardmaster.workloads.traces.draft import finished
+    from yardmaster.workloads.traces.reading.draft import finished
 
     known = trace_formats()
     if format_name is not None and format_name not in known:

@@ -16,7 +16,6 @@ from datetime import datetime, timedelta, timezone
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.borg_events import (
     AFTER_THE_END,
     AFTER_US,
@@ -26,12 +25,13 @@ from yardmaster.workloads.traces.borg_events import (
     folded,
 )
 from yardmaster.workloads.traces.borg_jobs import clock_of, drafted, slot_share
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Layout, read_rows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Layout, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 CODES = EventCodes(
     opened=(0,),

@@ -18,7 +18,6 @@ from datetime import datetime, timedelta, timezone
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.borg_events import (
     AFTER_THE_END,
     AFTER_US,
@@ -30,14 +29,15 @@ from yardmaster.workloads.traces.borg_events import (
     folded,
 )
 from yardmaster.workloads.traces.borg_jobs import clock_of, drafted, slot_share
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import read_rows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
 from yardmaster.workloads.traces.google_2019_sample import is_sample, read_sample
-from yardmaster.workloads.traces.json_tables import read_json_rows
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.json_tables import read_json_rows
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 CODES = EventCodes(
     opened=(0, 1, 2),

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.borg_events import ALLOC_SETS, LARGEST_US, Bounded, Request
 from yardmaster.workloads.traces.borg_jobs import Clock, in_slots, remark_on_slots, slot_share
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 FIELDS = (
     Bounded("collection_id", Kind.WHOLE),

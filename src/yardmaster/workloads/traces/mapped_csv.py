@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from yardmaster.errors import InvalidWorkloadError
-from yardmaster.workloads.traces.account import Ledger
 from yardmaster.workloads.traces.column_cells import Dated, fields_for, written_offset_s
 from yardmaster.workloads.traces.column_map import (
     COUNTS,
@@ -22,14 +21,15 @@ from yardmaster.workloads.traces.column_map import (
     Source,
     column_sources,
 )
-from yardmaster.workloads.traces.delimited import Layout, Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft, dropped_where
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import STATUSES, status
-from yardmaster.workloads.traces.trace_files import TraceFile
-from yardmaster.workloads.traces.zoned import offset_in_words
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.delimited import Layout, Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft, dropped_where
+from yardmaster.workloads.traces.reading.gangs import no_gang, too_large, with_gangs
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import STATUSES, status
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.zoned import offset_in_words
 
 SEPARATORS = (",", "\t", ";", "|")
 UNIX_TIME_S = 631_152_000.0

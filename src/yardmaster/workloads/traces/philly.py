@@ -17,15 +17,15 @@ from typing import Any
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import BLANKS, epoch_s
-from yardmaster.workloads.traces.delimited import BadRows
-from yardmaster.workloads.traces.draft import Draft, dropped_where
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.json_records import complain, records
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.statuses import status
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.bad_rows import BadRows
+from yardmaster.workloads.traces.reading.cells import BLANKS, epoch_s
+from yardmaster.workloads.traces.reading.draft import Draft, dropped_where
+from yardmaster.workloads.traces.reading.json_records import records
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 NAMES = {"jobid": "id", "vc": "tenant", "user": "user", "status": "status"}
 """Keys of a job that hold names → canonical columns."""
@@ -99,10 +99,8 @@ def _jobs(file: TraceFile, options: ImportOptions, ledger: Ledger) -> pl.DataFra
     judged = text.with_columns(pl.any_horizontal(*lost.values()).alias("lost"))
     for row in judged.filter("lost").iter_rows(named=True):
         bad.add(row["line"], f"record {row['number']}: {_unreadable(row, options)}")
-    bad.first.sort()
-    examples = complain(file, bad, options)
+    unreadable = bad.dropped(file.name, options, what="record")
     kept = judged.filter(~pl.col("lost")).with_columns(**parsed).drop("lost", "line", "number")
-    unreadable = Dropped("cannot be read", bad.count, examples)
     ledger.stage(f"records of {file.own_name}", len(kept) + bad.count, len(kept), [unreadable])
     return kept
 

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
 from yardmaster.workloads.traces.mapped_csv import MappedTable, draft_of, read_mapped
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 COLUMNS = {
     "id": "name", "submit_s": "submit_time", "duration_s": "est_runtime_s",

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import LARGEST_SECONDS, Field, Kind
-from yardmaster.workloads.traces.delimited import Layout, Reason, read_rows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
 from yardmaster.workloads.traces.mapped_csv import MappedTable, draft_of
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import LARGEST_SECONDS, Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Layout, Reason, read_rows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 COLUMNS = (
     "job_id", "submit", "wait", "run", "gpus", "cpu_time", "used_mem", "req_cpus", "req_time",

@@ -23,13 +23,13 @@ from yardmaster.model.workload import FloatArray, Labels, Workload
 from yardmaster.names import unknown
 from yardmaster.workloads.files import stem
 from yardmaster.workloads.labelling import labels_from_numbers
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.delimited import EXAMPLES, LINES_NAMED, BadRows
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.bad_rows import LINES_NAMED, BadRows
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.swf_lines import FIELDS, SwfHeader, header_of, lines_of, table_of
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 STATUS = {0: "failed", 1: "completed", 2: "partial", 5: "cancelled"}
 PARTIAL = (2, 3, 4)
@@ -272,22 +272,8 @@ def _without_early(
         for row in np.flatnonzero(early)[:LINES_NAMED]
     ]
     bad = BadRows(broken.count + int(early.sum()), sorted(broken.first + mistakes)[:LINES_NAMED])
-    if bad.count and not options.skip_bad_rows:
-        raise TraceFormatError(_complaint(file, bad))
-    examples = tuple(f"line {line}" for line, _ in bad.first[:EXAMPLES])
-    kept = {key: column[~early] for key, column in table.items()}
-    return kept, Dropped("cannot be read", bad.count, examples)
-
-
-def _complaint(file: TraceFile, bad: BadRows) -> str:
-    shown = [f"  - line {line}: {why}" for line, why in bad.first]
-    if bad.count > len(bad.first):
-        shown.append(f"  … and {bad.count - len(bad.first):,} more")
-    lines = "line" if bad.count == 1 else "lines"
-    return (
-        f"{file.name}: {bad.count:,} {lines} cannot be read (--skip-bad-rows drops and counts"
-        " them)\n" + "\n".join(shown)
-    )
+    dropped = bad.dropped(file.name, options, what="line")
+    return {key: column[~early] for key, column in table.items()}, dropped
 
 
 def _slots(jobs: _Jobs, header: SwfHeader, options: ImportOptions, ledger: Ledger) -> FloatArray:

@@ -17,7 +17,7 @@ import polars as pl
 from yardmaster.errors import TraceFormatError
 from yardmaster.model.workload import LARGEST_TIME_S, BoolArray, FloatArray
 from yardmaster.workloads.files import read_bytes
-from yardmaster.workloads.traces.delimited import LINES_NAMED, BadRows
+from yardmaster.workloads.traces.reading.bad_rows import LINES_NAMED, BadRows
 
 FIELDS = 18
 COLUMNS = {

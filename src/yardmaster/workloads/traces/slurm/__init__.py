@@ -15,14 +15,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.draft import Draft
 from yardmaster.workloads.traces.formats import TraceFormat
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm import database, jobcomp, sacct, sacct_json
 from yardmaster.workloads.traces.slurm.jobs import jobs_of
 from yardmaster.workloads.traces.slurm.records import Source, read_records
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 SOUGHT = {
     "Submit": ("Submit",),

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm.fields import TRES_NAMES
 from yardmaster.workloads.traces.slurm.lines import cells
 from yardmaster.workloads.traces.slurm.records import Source
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 NAMES = {
     "JobIDRaw": "id_job", "User": "id_user", "Account": "account", "Partition": "partition",

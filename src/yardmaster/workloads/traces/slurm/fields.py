@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yardmaster.errors import UnknownNameError
 from yardmaster.model.gpus import gpu_type
-from yardmaster.workloads.traces.cells import LARGEST_COUNT, LARGEST_SECONDS
+from yardmaster.workloads.traces.reading.cells import LARGEST_COUNT, LARGEST_SECONDS
 
 NO_LIMIT = ("unlimited", "partition_limit", "infinite", "4294967295", "4294967294")
 """Time limits, in lower case, that say nothing about the job; the numbers are the database's."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm.lines import TEXT, lines
 from yardmaster.workloads.traces.slurm.records import LINE, Source
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 KEYS = {
     "JobIDRaw": "JobId", "User": "UserId", "State": "JobState", "Partition": "Partition",

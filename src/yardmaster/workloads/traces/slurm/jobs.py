@@ -15,13 +15,13 @@ from dataclasses import replace
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.draft import dropped_where
-from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.draft import dropped_where
+from yardmaster.workloads.traces.reading.gangs import no_gang, too_large, with_gangs
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.statuses import status
 from yardmaster.workloads.traces.slurm.demands import END, IS_UNFINISHED, START, STATE
 from yardmaster.workloads.traces.slurm.fields import INTERRUPTED, WAITING
-from yardmaster.workloads.traces.statuses import status
 
 _SUBMIT = pl.col("Submit")
 _READY = (pl.col("Eligible") > _SUBMIT) & (pl.col("Eligible") <= START)

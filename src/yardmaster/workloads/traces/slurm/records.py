@@ -13,14 +13,13 @@ from typing import Any
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import BLANKS, epoch_s
-from yardmaster.workloads.traces.delimited import LINES_NAMED, BadRows
-from yardmaster.workloads.traces.json_records import complain
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.bad_rows import LINES_NAMED, BadRows
+from yardmaster.workloads.traces.reading.cells import BLANKS, epoch_s
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm import fields
 from yardmaster.workloads.traces.slurm.demands import condensed
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 LINE = "line"
 TIMES = ("Submit", "Eligible", "Start", "End")
@@ -161,12 +160,10 @@ def read_records(source: Source, options: ImportOptions, ledger: Ledger) -> pl.D
         of_jobs = batch.filter(~_is_step(batch.columns))
         steps += len(batch) - len(of_jobs)
         frames.append(condensed(_typed(of_jobs, cells, source, options)))
-    source.bad.first.sort()
-    examples = complain(source.file, source.bad, options)
+    unreadable = source.bad.dropped(source.file.name, options, what="record")
     empty = pl.DataFrame(schema={**STORED, ALLOCATED: pl.Boolean})
     records = pl.concat([condensed(empty), *frames])
     source.dropped["a step of a job, which has a row of its own"] = steps
-    unreadable = Dropped("cannot be read", source.bad.count, examples)
     dropped = [unreadable, *(Dropped(why, number) for why, number in source.dropped.items())]
     ledger.stage(f"rows of {source.file.own_name}", source.read, len(records), dropped)
     return records

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm.lines import cells
 from yardmaster.workloads.traces.slurm.records import STORED, Source
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 COMMAND = (
     "sacct -a -X -P -S YYYY-MM-DD --format=JobIDRaw,JobID,User,Account,Partition,Submit,Eligible,"

@@ -17,8 +17,8 @@ from typing import Any, TextIO
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 from yardmaster.workloads.traces.slurm.records import LINE, Source
-from yardmaster.workloads.traces.trace_files import TraceFile
 
 CHUNK_CHARACTERS = 1 << 22
 CHUNK_RECORDS = 20_000

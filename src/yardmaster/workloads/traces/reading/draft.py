@@ -12,7 +12,7 @@ import polars as pl
 
 from yardmaster.errors import InvalidWorkloadError
 from yardmaster.model.workload import COLUMN_NAMES, LABEL_COLUMNS
-from yardmaster.workloads.traces.account import Account, Dropped, Ledger
+from yardmaster.workloads.traces.reading.account import Account, Dropped, Ledger
 
 if TYPE_CHECKING:
     from yardmaster.model.workload import Workload

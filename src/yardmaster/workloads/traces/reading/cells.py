@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import polars as pl
 
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 LARGEST_COUNT = 10_000_000
 """More GPUs, cores or workers than this in one job is a damaged cell."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError
 from yardmaster.workloads.tables import read_table
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.draft import Draft, ImportedTrace, dropped_where, finished
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.draft import Draft, ImportedTrace, dropped_where, finished
 
 
 def draft(submit_s: list[float], *, dated: bool = True, **columns: list[object]) -> Draft:

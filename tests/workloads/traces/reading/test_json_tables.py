@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import Field, Kind
-from yardmaster.workloads.traces.delimited import Reason
-from yardmaster.workloads.traces.json_tables import read_json_rows
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import Field, Kind
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.json_tables import read_json_rows
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 FIELDS = (
     Field("number", Kind.WHOLE),

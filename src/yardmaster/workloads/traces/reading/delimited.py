@@ -11,23 +11,17 @@ import csv
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from dataclasses import field as dataclass_field
 
 import numpy as np
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
 from yardmaster.names import did_you_mean
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import LAST_TIME_S, WRITTEN_BLANKS, Field, Kind
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
-
-LINES_NAMED = 20
-"""How many bad lines a message names; the rest are counted."""
-
-EXAMPLES = 5
-"""How many bad lines an account names."""
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger
+from yardmaster.workloads.traces.reading.bad_rows import LINES_NAMED, BadRows
+from yardmaster.workloads.traces.reading.cells import LAST_TIME_S, WRITTEN_BLANKS, Field, Kind
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 CHUNK = 100_000
 REASON, LINE, LOST, GARBLED = "__reason__", "__line__", "__lost__", "__garbled__"
@@ -109,10 +103,7 @@ def read_rows(
         ledger.stage(what, sum(counts.values()), len(frame), _dropped(reasons, counts))
         return frame
     frame, counts, bad = _read_slowly(table)
-    if bad.count and not options.skip_bad_rows:
-        raise TraceFormatError(_complaint(file, bad))
-    examples = tuple(f"line {line}" for line, _ in bad.first[:EXAMPLES])
-    unreadable = Dropped("cannot be read", bad.count, examples)
+    unreadable = bad.dropped(file.name, options)
     read = sum(counts.values()) + bad.count
     ledger.stage(what, read, len(frame), [unreadable, *_dropped(reasons, counts)])
     return frame
@@ -143,17 +134,6 @@ def _dropped(reasons: Sequence[Reason], counts: dict[int, int]) -> list[Dropped]
     return [
         Dropped(reason.text, counts.get(code, 0)) for code, reason in enumerate(reasons, start=1)
     ]
-
-
-def _complaint(file: TraceFile, bad: BadRows) -> str:
-    shown = [f"  - line {line}: {why}" for line, why in bad.first]
-    if bad.count > len(bad.first):
-        shown.append(f"  … and {bad.count - len(bad.first):,} more")
-    plural = "row" if bad.count == 1 else "rows"
-    return (
-        f"{file.name}: {bad.count:,} {plural} cannot be read (--skip-bad-rows drops and counts"
-        " them)\n" + "\n".join(shown)
-    )
 
 
 # --- the fast way ---------------------------------------------------------------------------------
@@ -298,20 +278,6 @@ def _empty_where_wrong(fields: Sequence[Field]) -> pl.Expr:
 # --- the slow way ---------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class BadRows:
-    """Rows that cannot be read: how many, and what is wrong with the first of them."""
-
-    count: int = 0
-    first: list[tuple[int, str]] = dataclass_field(default_factory=list)
-
-    def add(self, line: int, why: str) -> None:
-        """Count a row, and remember it if it is among the first."""
-        self.count += 1
-        if len(self.first) < LINES_NAMED:
-            self.first.append((line, why))
-
-
 def _read_slowly(table: _Table) -> tuple[pl.DataFrame, dict[int, int], BadRows]:
     """Read any file line by line: the good rows, why others are dropped, and the bad ones."""
     places = {field.name: table.names.index(field.name.lower()) for field in table.present}
@@ -321,7 +287,6 @@ def _read_slowly(table: _Table) -> tuple[pl.DataFrame, dict[int, int], BadRows]:
         _judged(_strings(rows, places), table, bad, counts)
         for rows in itertools.chain([[]], _chunks(table, bad))
     ]
-    bad.first.sort()
     return pl.concat(frames), counts, bad
 
 

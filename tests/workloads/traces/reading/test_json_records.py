@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.delimited import BadRows
-from yardmaster.workloads.traces.json_records import complain, records
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.bad_rows import BadRows
+from yardmaster.workloads.traces.reading.json_records import records
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 OBJECTS = st.lists(
     st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5)),
@@ -90,10 +90,10 @@ def test_bad_lines_harm_only_themselves(tmp_path):
     assert [record.content for record in records(file, bad)] == [{"a": 1}, {"a": 2}]
     assert [line for line, _ in bad.first] == [2, 3, 4, 6]
     with pytest.raises(TraceFormatError, match="4 records cannot be read") as refused:
-        complain(file, bad, ImportOptions())
+        bad.dropped(file.name, ImportOptions(), what="record")
     assert all(f"line {line}: " in str(refused.value) for line in (2, 3, 4, 6))
     skipping = ImportOptions(skip_bad_rows=True)
-    assert complain(file, bad, skipping) == ("line 2", "line 3", "line 4", "line 6")
+    assert bad.dropped(file.name, skipping).examples == ("line 2", "line 3", "line 4", "line 6")
 
 
 def test_complaints_name_twenty_and_count_the_rest(tmp_path):
@@ -101,5 +101,5 @@ def test_complaints_name_twenty_and_count_the_rest(tmp_path):
     file, bad = written(tmp_path, "x\n" * 1000), BadRows()
     assert list(records(file, bad)) == []
     with pytest.raises(TraceFormatError, match=r"(?s)1,000 records.*and 980 more") as refused:
-        complain(file, bad, ImportOptions())
+        bad.dropped(file.name, ImportOptions(), what="record")
     assert str(refused.value).count("  - line") == 20

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.workloads.traces.account import Dropped, Ledger, Stage
+from yardmaster.workloads.traces.reading.account import Dropped, Ledger, Stage
 
 
 @given(st.integers(0, 10**9), st.lists(st.integers(0, 10**6), max_size=5), st.integers(-3, 3))

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.delimited import LINES_NAMED, Reason
-from yardmaster.workloads.traces.draft import dropped_where
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.bad_rows import LINES_NAMED
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.draft import dropped_where
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 
 def judged(

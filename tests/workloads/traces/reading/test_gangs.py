@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.gangs import no_gang, too_large, with_gangs
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.gangs import no_gang, too_large, with_gangs
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 
 def asking(*asked: float | None, cpus: float | None = 4.0) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
-from yardmaster.workloads.traces.trace_files import TraceFile, opened
+from yardmaster.workloads.traces.reading.trace_files import TraceFile, opened
 
 TEXT = b"job_id,gpus\n1,2\n"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from yardmaster.workloads.traces.cells import LAST_TIME_S, TIME_FORMATS, Field
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.cells import LAST_TIME_S, TIME_FORMATS, Field
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 _OFFSET = re.compile(r":\d\d(?:\.\d+)?([+-])(\d\d):?(\d\d)\b")
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.workloads.traces.cells import Kind
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
-from yardmaster.workloads.traces.zoned import ZonedField, first_offset_s, offset_in_words
+from yardmaster.workloads.traces.reading.cells import Kind
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.zoned import ZonedField, first_offset_s, offset_in_words
 
 QUARTERS = st.integers(-48, 56).map(lambda quarters: quarters * 900)
 

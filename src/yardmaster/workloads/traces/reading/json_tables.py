@@ -15,12 +15,13 @@ from typing import Any
 import polars as pl
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Dropped, Ledger
-from yardmaster.workloads.traces.cells import Field
-from yardmaster.workloads.traces.delimited import BadRows, Layout, Reason, read_rows
-from yardmaster.workloads.traces.json_records import complain, is_array, records
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.bad_rows import BadRows
+from yardmaster.workloads.traces.reading.cells import Field
+from yardmaster.workloads.traces.reading.delimited import Layout, Reason, read_rows
+from yardmaster.workloads.traces.reading.json_records import is_array, records
+from yardmaster.workloads.traces.reading.options import ImportOptions
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 
 def read_json_rows(
@@ -106,9 +107,8 @@ def _written_slowly(
             stream.write("\n" * (place - written - 1))
             writer.writerow([_cell(record.content, name) for name in names])
             written = place
-    examples = complain(file, bad, options)
+    unreadable = bad.dropped(file.name, options, what="record")
     if bad.count:
-        unreadable = Dropped("cannot be read", bad.count, examples)
         ledger.stage(f"rows of {file.own_name}", bad.count, 0, [unreadable])
     if not written:
         raise TraceFormatError(f"{file.name}: there is no record that can be read.")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.delimited import EXAMPLES, BadRows
-from yardmaster.workloads.traces.options import ImportOptions
-from yardmaster.workloads.traces.trace_files import TraceFile
+from yardmaster.workloads.traces.reading.bad_rows import BadRows
+from yardmaster.workloads.traces.reading.trace_files import TraceFile
 
 _BLANK = " \t\r\n"
 _DECODER = json.JSONDecoder()
@@ -49,27 +48,6 @@ def records(file: TraceFile, bad: BadRows) -> Iterator[Record]:
     if not file.head.strip():
         raise TraceFormatError(f"{file.name}: the file is empty.")
     return _of_array(file, bad) if is_array(file) else _of_lines(file, bad)
-
-
-def complain(file: TraceFile, bad: BadRows, options: ImportOptions) -> tuple[str, ...]:
-    """Refuse a file with unreadable records unless they may be skipped.
-
-    Returns:
-        The places of the first unreadable records, for the account.
-
-    Raises:
-        TraceFormatError: naming the first bad records and what is wrong with each.
-    """
-    if bad.count and not options.skip_bad_rows:
-        shown = [f"  - line {line}: {why}" for line, why in bad.first]
-        if bad.count > len(bad.first):
-            shown.append(f"  … and {bad.count - len(bad.first):,} more")
-        plural = "record" if bad.count == 1 else "records"
-        raise TraceFormatError(
-            f"{file.name}: {bad.count:,} {plural} cannot be read (--skip-bad-rows drops and counts"
-            " them)\n" + "\n".join(shown)
-        )
-    return tuple(f"line {line}" for line, _ in bad.first[:EXAMPLES])
 
 
 def _of_array(file: TraceFile, bad: BadRows) -> Iterator[Record]:

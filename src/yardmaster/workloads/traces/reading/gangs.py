@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.cells import LARGEST_COUNT
-from yardmaster.workloads.traces.delimited import Reason
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.cells import LARGEST_COUNT
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 ASKED, CORES = pl.col("asked"), pl.col("cpus")
 _NO_GPU = ASKED.fill_null(0.0) <= 0.0
@@ -44,9 +44,9 @@ def with_gangs(frame: pl.DataFrame, options: ImportOptions, ledger: Ledger) -> p
     )
     of_cores = int(counted["of_cores"].sum())
     if of_cores:
+        cores = "every core" if options.slot_cores == 1 else f"every {options.slot_cores:g} cores"
         ledger.remark(
-            f"{of_cores:,} jobs asked for cores only: each {options.slot_cores:g} of them are one"
-            " slot, which counts as a GPU"
+            f"{of_cores:,} jobs asked for cores only: {cores} is one slot, which counts as a GPU"
         )
     return counted.with_columns(
         gpus=ASKED.ceil().cast(pl.Int64),

@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 
 from yardmaster.errors import TraceFormatError
-from yardmaster.workloads.traces.account import Ledger
-from yardmaster.workloads.traces.delimited import Reason
-from yardmaster.workloads.traces.judging import judged
-from yardmaster.workloads.traces.options import ImportOptions
+from yardmaster.workloads.traces.reading.account import Ledger
+from yardmaster.workloads.traces.reading.delimited import Reason
+from yardmaster.workloads.traces.reading.judging import judged
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 BACKWARDS = Reason("ended before it started", pl.col("end") < pl.col("start"))
 UNSTARTED = Reason("never started", pl.col("start").is_null())
