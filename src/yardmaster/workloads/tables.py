@@ -100,7 +100,10 @@ def write_frame(
     with whole_file(path, overwrite=overwrite) as unfinished:
         if ending == ".parquet":
             metadata = {METADATA_KEY: json.dumps(about, ensure_ascii=False)}
-            frame.write_parquet(unfinished, compression="lz4", statistics=False, metadata=metadata)
+            # Compression would make up half of the writing, and dictionaries keep names small.
+            frame.write_parquet(
+                unfinished, compression="uncompressed", statistics=False, metadata=metadata
+            )
         else:
             frame.fill_nan(None).write_csv(unfinished)
 
