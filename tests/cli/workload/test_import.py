@@ -89,6 +89,11 @@ def test_an_imported_trace_can_be_simulated(tmp_path: Path):
         (bytes(random.Random(3).randbytes(5000)), "log.csv"),
         (b"\x1f\x8b" + b"x" * 50, "damaged"),
     ],
+    ids=[
+        "cut off", "huge number", "negative count", "negative run time", "negative time",
+        "bad encoding", "open quote", "column missing", "empty", "header only", "utf-16", "noise",
+        "damaged gzip",
+    ],
 )  # fmt: skip
 def test_damaged_files_are_refused(tmp_path: Path, content: bytes, complaint: str):
     """Whatever is wrong with a file, the message says where, and no file is left behind."""
@@ -113,6 +118,7 @@ def test_a_million_bad_rows(tmp_path: Path):
             ",".join(reversed(line.split(","))) for line in LOG.splitlines()
         ).encode(),
     ],
+    ids=["mark", "crlf", "quoted line break", "columns reversed"],
 )  # fmt: skip
 def test_harmless_differences_do_no_harm(tmp_path: Path, content: bytes):
     """Marks, line ends, quoted line breaks and the order of columns change nothing."""

@@ -47,6 +47,17 @@ def zipped(members: dict[str, bytes]) -> bytes:
         ("a.tar.gz", tarred({"./deep/inner.csv": TEXT}, "w:gz")),
         ("a.zip", zipped({"part.csv.gz": gzip.compress(TEXT)})),
     ],
+    ids=[
+        "plain",
+        "gzip",
+        "gzip by content",
+        "bzip2",
+        "xz",
+        "zip",
+        "tar",
+        "tar in a folder",
+        "gzip in zip",
+    ],
 )
 def test_files_are_read_as_they_were_downloaded(tmp_path: Path, name: str, content: bytes):
     """Whatever the packing and whatever the name says, the plain content comes out."""
@@ -91,7 +102,9 @@ def test_members_cannot_escape(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "content", [gzip.compress(TEXT * 99)[:-9], tarred({"x": TEXT * 999}, "w:gz")[:-40]]
+    "content",
+    [gzip.compress(TEXT * 99)[:-9], tarred({"x": TEXT * 999}, "w:gz")[:-40]],
+    ids=["gzip", "tar"],
 )
 def test_damaged_archives_are_named(tmp_path: Path, content: bytes):
     """A download that broke off gives an error with its name, not a part of the trace."""
