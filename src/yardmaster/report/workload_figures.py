@@ -201,7 +201,7 @@ def _sizes(about: Description) -> Picture:
         axes.set_xticks(range(len(names)), names)
         axes.grid(visible=False, axis="x")
         axes.tick_params(axis="x", length=0)
-        axes.margins(y=0.12)
+        axes.margins(y=0.25)  # the legend stands above bars of 100 %
         axes.set_xlabel("GPUs of a job")
         axes.set_ylabel("share (%)")
         axes.legend(loc="upper right", ncols=2, handlelength=1.2)

@@ -160,7 +160,7 @@ def _extent(about: Description) -> Iterator[Fact]:
         yield "submitted", f"{about.first_submit} to {about.last_submit}"
     else:
         first, last = about.first_submit_s, about.last_submit_s
-        yield "submitted", f"second {first:,.15g} to {last:,.15g}; dates unknown"
+        yield "submitted", f"second {first:,.0f} to {last:,.0f}; dates unknown"
 
 
 def _demand(about: Description) -> Iterator[Fact]:

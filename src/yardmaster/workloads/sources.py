@@ -13,6 +13,7 @@ from yardmaster.workloads.arguments import LARGEST_JOBS, finite_number, whole_nu
 from yardmaster.workloads.arrivals import span_for_load, stretched
 from yardmaster.workloads.files import missing
 from yardmaster.workloads.recipes.document import find_recipe, is_recipe_file
+from yardmaster.workloads.recipes.drawing import LOAD_TOLERANCE
 from yardmaster.workloads.synthetic import PRESETS, generate
 from yardmaster.workloads.tables import ALIASES, read_table
 
@@ -113,10 +114,12 @@ def with_load(workload: Workload, *, gpus: int, load: float) -> Workload:
         )
     submit_s = stretched(workload.submit_s, span_for_load(workload.work_gpu_s, gpus, load))
     deadline_s = workload.deadline_s + (submit_s - workload.submit_s)
-    note = f"submit times were stretched by {old_load / load:.4g}: load {old_load:.4g} → {load:g}"
-    return workload.with_columns(submit_s=submit_s, deadline_s=deadline_s).renamed(
-        workload.name, f"{note} on {gpus} GPUs"
-    )
+    scaled = workload.with_columns(submit_s=submit_s, deadline_s=deadline_s)
+    reached = scaled.load(gpus)
+    # Nothing is shorter than a second: a load far beyond all reason is not reached.
+    said = f"{load:g}" if abs(reached - load) <= LOAD_TOLERANCE * load else f"{reached:.4g}"
+    note = f"submit times were stretched by {old_load / reached:.4g}: load {old_load:.4g} → {said}"
+    return scaled.renamed(workload.name, f"{note} on {gpus} GPUs")
 
 
 def _looks_like_file(source: str) -> bool:

@@ -315,6 +315,10 @@ def _texts(series: pl.Series, key: str, mistakes: list[str]) -> list[str]:
 
 
 def _ids(series: pl.Series, mistakes: list[str], *, whole_ids: bool) -> Any:
+    import polars as pl
+
+    if series.dtype.is_signed_integer() and not series.null_count():
+        return series.cast(pl.Int64).to_numpy()
     texts = _texts(series, "id", mistakes)
     mistakes.extend(f"row {row}: id is empty" for row, text in enumerate(texts) if not text)
     whole_ids = whole_ids or series.dtype.is_integer()

@@ -150,6 +150,24 @@ def test_files_are_not_replaced_by_accident(tmp_path: Path):
         assert run("import", "log.csv", "-o", wrong, cwd=tmp_path).returncode == 2
 
 
+def test_a_map_means_a_table_of_ones_own(tmp_path: Path):
+    """With a map the format need not be named; formats that know their columns take none."""
+    (tmp_path / "ours.csv").write_text("when,n,hours\n0,2,1.5\n")
+    mapped = ("--map", "submit_s=when", "gpus=n", "duration_s=hours:h", "-o", "out.csv")
+    done = run("import", "ours.csv", *mapped, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 rows of ours.csv read, 1 kept" in done.stdout
+    done = run("import", "helios", "ours.csv", *mapped, "--overwrite", cwd=tmp_path)
+    assert (done.returncode, "--map is for csv" in done.stderr) == (2, True)
+
+
+def test_a_misspelt_format_is_no_missing_file(tmp_path: Path):
+    """Who names a format nearly right is told its name."""
+    (tmp_path / "log.csv").write_text(LOG)
+    done = run("import", "helio", "log.csv", "-o", "out.csv", cwd=tmp_path)
+    assert (done.returncode, "Did you mean 'helios'?" in done.stderr) == (2, True)
+
+
 def test_the_list_names_every_format(tmp_path: Path):
     """What can be imported and generated is listed, for people and for programs."""
     done = run("list", "--json", cwd=tmp_path)

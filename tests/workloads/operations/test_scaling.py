@@ -50,6 +50,13 @@ def test_what_is_no_longer_true_is_dropped(random_jobs):
     assert len(scaled_by(bare, 2.0).notes) == 1
 
 
+def test_a_load_that_is_not_reached_is_not_claimed(random_jobs):
+    """All submissions within a second is the most there is; the notes tell the load of that."""
+    scaled = scaled_to_load(random_jobs(1), gpus=4, load=1e300)
+    note = next(note for note in scaled.notes if "were stretched" in note)
+    assert f"→ {scaled.load(4):.4g} on 4 GPUs" in note
+
+
 @pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), "x"])
 def test_bad_factors_are_refused(random_jobs, factor):
     """A rate is multiplied by something positive."""

@@ -158,6 +158,9 @@ def test_existing_estimates_can_be_kept():
     text = " | ".join(filled.notes)
     assert "missing estimates are predictions (median)" in text
     assert "1 of 3 jobs had estimates (median 8 s): kept" in text
+    again = predict(jobs.with_columns(estimate_s=[5, 8, 9]), keep_existing=True)
+    assert again.estimate_s.tolist() == [5, 8, 9]
+    assert again.notes == ("every job has an estimate: nothing was predicted",)
 
 
 def test_notes_say_what_was_done():

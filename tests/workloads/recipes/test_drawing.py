@@ -162,6 +162,7 @@ def test_jobs_at_once_have_no_load():
     assert set(generate(recipe, seed=0).submit_s) == {0.0}
     workload = generate(recipe, seed=0, gpus=4, load=0.5)
     assert any("no offered load" in note for note in workload.notes)
+    assert "5 jobs/h" not in generate(recipe, seed=0, rate_per_h=5.0).notes[0]
 
 
 def test_replayed_times_need_neither_number_nor_pace(tmp_path):

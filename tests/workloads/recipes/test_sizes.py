@@ -104,6 +104,15 @@ def test_real_sizes_that_do_not_fit_are_drawn_again():
         assert np.mean(small.gpus == size) == pytest.approx(expected, abs=0.012)
 
 
+def test_heavy_tails_end_somewhere():
+    """Without a cluster no job exceeds a million GPUs, and the notes say what was drawn again."""
+    sizes = drawn(LogNormal(median=1e5, sigma=20))
+    assert 1 <= sizes.gpus.min() <= sizes.gpus.max() <= 1_000_000
+    assert "sizes above 1000000 GPUs" in sizes.notes[0]
+    with pytest.raises(InvalidWorkloadError, match="smallest job has 1e\\+09"):
+        drawn(Fixed(value=1e9))
+
+
 def test_sizes_that_never_fit_are_refused():
     """Where no job is small enough the error says so instead of drawing forever."""
     with pytest.raises(InvalidWorkloadError, match="max_gpus is 4, but the smallest job has 8"):
@@ -133,6 +142,7 @@ def test_following_sizes_know_the_largest():
     duration_s = np.full(JOBS, 20_000.0)
     sizes = drawn(SizesFollowingDurations(longest_s=10_000), largest=4, duration_s=duration_s)
     assert set(sizes.gpus.tolist()) == {3, 4}  # round(0.7·4 + 0.3·U{1…4})
+    assert sizes.notes == ("sizes follow run times up to 4 GPUs in place of 8",)
 
 
 @pytest.mark.parametrize(

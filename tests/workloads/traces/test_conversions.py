@@ -137,6 +137,15 @@ def test_venus_on_another_clock_has_no_dates(tmp_path):
     assert (found.account.begins, found.account.jobs) == ("", 2)
 
 
+def test_rfold_tables_on_another_clock_have_no_dates(tmp_path):
+    """Other traces in this shape are not put into Philly's August; later parts of Philly are."""
+    other = [RFOLD, "0,0.0,CLOS,1,8,10.0", "1,5.0,CLOS,1,4,100.0"]
+    found = import_trace([table(tmp_path / "other.csv", *other)])
+    assert (found.account.begins, found.workload().submit_s.tolist()) == ("", [0, 5])
+    later = import_trace([table(tmp_path / "later.csv", RFOLD, "70000,9000000.0,CLOS,1,8,10.0")])
+    assert moments(later.workload()) == [datetime(2017, 11, 27, 3, 27)]  # noqa: DTZ001
+
+
 def test_run_times_longer_than_the_cut_are_no_lower_bounds(tmp_path):
     """A file with jobs of more than two days was not cut off."""
     lines = [ARRIVALS, "1#0,0.0,172800.0,1", "2#1,5.0,172801.0,8"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError
 from yardmaster.workloads.traces.formats import import_trace
+from yardmaster.workloads.traces.reading.options import ImportOptions
 
 HEADER = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue"
@@ -89,6 +90,20 @@ def test_jobs_are_those_that_used_gpus_and_ended(tmp_path: Path, rows: list[str]
         )
     ]  # fmt: skip
     assert sorted(found) == wanted
+
+
+def test_cores_may_be_slots(tmp_path: Path):
+    """With slots of cores, CPU jobs stay: 64 cores are eight slots of eight, 9 cores are two."""
+    path = tmp_path / "cluster_log.csv"
+    times = "2020-04-02 00:00:00,2020-04-02 00:01:00,2020-04-02 01:01:00,3600,60"
+    sizes = ("8,64", "0,64", "0,9", "0,0")
+    rows = [f"{n},u,vc,{size},1,COMPLETED,{times}" for n, size in enumerate(sizes)]
+    path.write_text("\n".join([HEADER, *rows]) + "\n", encoding="utf-8")
+    found = import_trace([path], "helios", options=ImportOptions(slot_cores=8))
+    assert found.workload().gpus.tolist() == [8, 8, 2]
+    (dropped,) = found.account.stages[0].dropped
+    assert (dropped.reason, dropped.count) == ("asked for neither GPUs nor cores", 1)
+    assert any("2 jobs asked for cores only" in remark for remark in found.account.remarks)
 
 
 def test_words_for_the_end_are_ours(tmp_path: Path):

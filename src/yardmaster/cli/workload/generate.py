@@ -171,14 +171,19 @@ def _report(
 
 def _words(summary: dict[str, Any]) -> str:
     rate = summary["jobs_per_h"]
-    span = f"over {summary['span_s'] / 3600:,.4g} h" if rate else "at one instant"
+    span = f"over {_figure(summary['span_s'] / 3600)} h" if rate else "at one instant"
     arrivals = f"{summary['file']}: {summary['jobs']:,} jobs {span}"
     if rate:
-        arrivals += f", {rate:,.4g} jobs/h"
-    sizes = f"sizes: mean {summary['gpus_mean']:.3g}, largest {summary['gpus_max']:,} GPUs"
+        arrivals += f", {_figure(rate)} jobs/h"
+    sizes = f"sizes: mean {_figure(summary['gpus_mean'])}, largest {summary['gpus_max']:,} GPUs"
     median_s, mean_s = summary["duration_median_s"], summary["duration_mean_s"]
-    run_times = f"run times: median {median_s:,.4g} s, mean {mean_s:,.4g} s"
-    work = f"work: {summary['work_gpu_h']:,.4g} GPU-hours"
+    run_times = f"run times: median {_figure(median_s)} s, mean {_figure(mean_s)} s"
+    work = f"work: {_figure(summary['work_gpu_h'])} GPU-hours"
     if "load" in summary:
         work += f", load {summary['load']:.4g} on {summary['cluster_gpus']:,} GPUs"
     return f"{arrivals}\n{sizes}\n{run_times}\n{work}"
+
+
+def _figure(value: float) -> str:
+    """Write four digits, or all before the point where there are more."""
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,10 @@ def import_(
 
     refuse_other_endings(out)
     refuse_to_replace(out, overwrite=overwrite)
-    named = trace[0] in trace_formats() and not Path(trace[0]).exists()
+    named = _names_format(trace, trace_formats())
+    format_name = trace[0] if named else "csv" if map else None
+    if map and format_name != "csv":
+        raise InvalidWorkloadError(f"--map is for csv: {format_name} knows its columns.")
     options = ImportOptions(
         time_zone=time_zone,
         slot_cores=slot_cores,
@@ -69,7 +73,7 @@ def import_(
     )
     imported = import_trace(
         trace[1:] if named else trace,
-        trace[0] if named else None,
+        format_name,
         only=only,
         options=options,
     )
@@ -80,6 +84,14 @@ def import_(
         say("\n".join(imported.account.lines()))
     if not quiet:
         remark(f"Job table: {out}")
+
+
+def _names_format(trace: list[str], known: Collection[str]) -> bool:
+    """Tell whether the first word is a format, perhaps a misspelt one, and no file."""
+    if Path(trace[0]).exists():
+        return False
+    is_word = len(trace) > 1 and not Path(trace[0]).suffix and "/" not in trace[0]
+    return trace[0] in known or is_word
 
 
 def _mapping(pairs: list[str] | tuple[str, ...]) -> dict[str, str]:

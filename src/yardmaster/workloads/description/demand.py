@@ -75,7 +75,8 @@ class Demand:
     Attributes:
         work_gpu_h: GPU-hours in total.
         mean_gpus: work divided by the time from first to last submission; infinite if that is 0.
-        peak_hour: the hour of the highest mean demand; None if the time is too long to look.
+        peak_hour: the hour of the highest mean demand; None if submissions take less than an hour,
+            or too long to look.
         peak_day: the same for days, which begin at midnight.
         load: what this means to a cluster, if there is one.
     """
@@ -138,7 +139,8 @@ def _passed(times_s: FloatArray, held: FloatArray, edges_s: FloatArray) -> Float
 
 def _peak(workload: Workload, step_s: float, gpus: int | None) -> Peak | None:
     edges_s = bins_s(workload, step_s)
-    if edges_s is None:
+    # The mean of a day in which jobs come for an hour is below the mean of the hour: no peak.
+    if edges_s is None or np.ptp(workload.submit_s) < step_s:
         return None
     means = mean_demand(workload, edges_s)
     place = int(np.argmax(means))

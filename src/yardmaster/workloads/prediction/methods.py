@@ -101,6 +101,8 @@ def filled(past: Past, method: str, prediction: Prediction, *, keep_existing: bo
     jobs = past.workload
     there = ~np.isnan(jobs.estimate_s)
     kept = there & keep_existing
+    if kept.all():
+        return jobs.renamed(jobs.name, "every job has an estimate: nothing was predicted")
     estimate_s = np.where(kept, jobs.estimate_s, prediction.run_s)
     how = f"{method} with {chosen_library()}" if method == "boosted" else method
     some = "missing " if kept.any() else ""

@@ -194,6 +194,8 @@ def _rounded(recipe: Recipe, seconds: FloatArray) -> FloatArray:
 
 def _pace(recipe: Recipe, wish: Wish) -> str:
     """Say how fast jobs come, for the notes."""
+    if recipe.arrivals.process == "at-once":
+        return "all at once"
     if wish.load is not None:
         return f"load {wish.load:g} on {wish.gpus} GPUs"
     if wish.rate_per_h is not None:

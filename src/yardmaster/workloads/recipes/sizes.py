@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -34,6 +33,8 @@ from yardmaster.workloads.recipes.parameters import (
     whole,
 )
 
+MOST_GPUS = 1_000_000
+"""No job is larger, even where no cluster sets a limit: heavy tails have no end."""
 MOST_ATTEMPTS = 200
 """How often sizes that are too large are drawn again before the process is declared hopeless."""
 
@@ -189,7 +190,7 @@ def draw_sizes(
         sizes: the process.
         rng: source of randomness.
         duration_s: run time of each job, which only matters where `follow_durations`.
-        largest: most GPUs that can be had; None if there is no limit.
+        largest: most GPUs that can be had; None for `MOST_GPUS`.
 
     Raises:
         InvalidWorkloadError: if no size fits.
@@ -197,11 +198,11 @@ def draw_sizes(
     notes: tuple[str, ...] = ()
     jobs = len(duration_s)
     if isinstance(sizes, SizesFollowingDurations):
-        drawn = sizes.draw(rng, duration_s, largest)
+        drawn, notes = sizes.draw(rng, duration_s, largest), _shrunk(sizes, largest)
     elif (known := sizes.values_and_weights()) is not None:
-        drawn, notes = _listed(rng, jobs, largest, *known)
+        drawn, notes = _listed(rng, jobs, largest or MOST_GPUS, *known)
     else:
-        drawn, notes = _rounded(sizes, rng, jobs, largest)
+        drawn, notes = _rounded(sizes, rng, jobs, largest or MOST_GPUS)
     gpus = np.maximum(1, np.rint(drawn)).astype(np.int64)
     milli = np.where(drawn < 1, np.clip(np.rint(1000 * drawn), 1, 1000), 1000).astype(np.int64)
     return DrawnSizes(gpus, milli, (*sizes.remarks(), *notes))
@@ -210,28 +211,26 @@ def draw_sizes(
 def _listed(
     rng: np.random.Generator,
     jobs: int,
-    largest: int | None,
+    largest: int,
     sizes: FloatArray,
     weights: FloatArray,
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Draw from a list; drawing again while too large is drawing from the sizes that fit."""
-    fits = (sizes <= (largest or math.inf)) & (weights > 0)
+    fits = (sizes <= largest) & (weights > 0)
     if not fits.any():
         raise InvalidWorkloadError(
             f"max_gpus is {largest}, but the smallest job has {sizes[weights > 0].min():g} GPUs."
         )
     drawn = rng.choice(sizes[fits], size=jobs, p=weights[fits] / weights[fits].sum())
-    too_large = float(weights[sizes > (largest or math.inf)].sum() / weights.sum())
+    too_large = float(weights[sizes > largest].sum() / weights.sum())
     return drawn, _drawn_again(largest, too_large)
 
 
 def _rounded(
-    sizes: Distribution, rng: np.random.Generator, jobs: int, largest: int | None
+    sizes: Distribution, rng: np.random.Generator, jobs: int, largest: int
 ) -> tuple[FloatArray, tuple[str, ...]]:
     """Draw from a law of real numbers and round to whole GPUs, at least 1."""
     drawn = np.maximum(1.0, np.rint(sizes.draw(rng, jobs).values))
-    if largest is None:
-        return drawn, ()
     too_large = float(np.mean(drawn > largest))
     for _ in range(MOST_ATTEMPTS):
         again = np.flatnonzero(drawn > largest)
@@ -241,7 +240,13 @@ def _rounded(
     raise InvalidWorkloadError(f"max_gpus is {largest}, but hardly any job is that small.")
 
 
-def _drawn_again(largest: int | None, share_: float) -> tuple[str, ...]:
+def _shrunk(sizes: SizesFollowingDurations, largest: int | None) -> tuple[str, ...]:
+    if largest is None or largest >= sizes.largest:
+        return ()
+    return (f"sizes follow run times up to {largest} GPUs in place of {sizes.largest}",)
+
+
+def _drawn_again(largest: int, share_: float) -> tuple[str, ...]:
     if share_ == 0:
         return ()
     return (f"sizes above {largest} GPUs ({share_:.2%} of such jobs) were drawn again",)

@@ -78,6 +78,7 @@ CONVERSIONS = (
         also=("topology", "shape"),
         zone="Pacific, daylight saving as in August",
         second_0="2017-08-14 23:27:00",
+        first_job="0",
     ),
     Conversion(
         name="philly-pollux",

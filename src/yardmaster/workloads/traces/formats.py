@@ -64,11 +64,7 @@ class TraceFormat:
 @cache
 def trace_formats() -> dict[str, TraceFormat]:
     """Return every format by name, in the order in which they are tried."""
-    folder = Path(__file__).parent  # TODO: every module is there
-    names = [
-        name for name in MODULES if (folder / f"{name}.py").exists() or (folder / name).is_dir()
-    ]
-    modules = (import_module(f"yardmaster.workloads.traces.{name}") for name in names)
+    modules = (import_module(f"yardmaster.workloads.traces.{name}") for name in MODULES)
     return {
         entry.name: entry
         for module in modules

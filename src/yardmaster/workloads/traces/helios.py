@@ -16,6 +16,7 @@ from yardmaster.workloads.traces.reading.account import Ledger
 from yardmaster.workloads.traces.reading.cells import Field, Kind
 from yardmaster.workloads.traces.reading.delimited import Reason, read_rows
 from yardmaster.workloads.traces.reading.draft import Draft
+from yardmaster.workloads.traces.reading.gangs import with_gangs
 from yardmaster.workloads.traces.reading.options import ImportOptions
 from yardmaster.workloads.traces.reading.statuses import STATUSES, status
 from yardmaster.workloads.traces.reading.trace_files import TraceFile
@@ -32,14 +33,16 @@ FIELDS = (
     Field("queue", Kind.SECONDS, may_be_blank=True),
 )
 UNFINISHED = ("RUNNING", "SUSPENDED", "PENDING")
-REASONS = (
-    Reason("had not ended when the log was written", pl.col("state").is_in(UNFINISHED)),
-    Reason("asked for no GPU (CPU job)", pl.col("gpu_num") == 0),
-    Reason("never started", pl.col("duration").is_null() | pl.col("queue").is_null()),
-    Reason(
-        "left over from before April 2020",
-        pl.col("submit_time").str.contains("2020-03-", literal=True),
-    ),
+NOT_ENDED = Reason("had not ended when the log was written", pl.col("state").is_in(UNFINISHED))
+NO_GPU = Reason("asked for no GPU (CPU job)", pl.col("gpu_num") == 0)
+NO_GPU_NO_CORE = Reason(
+    "asked for neither GPUs nor cores",
+    (pl.col("gpu_num") == 0) & (pl.col("cpu_num").fill_null(0) == 0),
+)
+NEVER_STARTED = Reason("never started", pl.col("duration").is_null() | pl.col("queue").is_null())
+LEFT_OVER = Reason(
+    "left over from before April 2020",
+    pl.col("submit_time").str.contains("2020-03-", literal=True),
 )
 
 
@@ -50,7 +53,9 @@ def recognises(file: TraceFile) -> bool:
 
 def read(files: Sequence[TraceFile], options: ImportOptions, ledger: Ledger) -> Draft:
     """Read one cluster's log."""
-    rows = pl.concat([read_rows(file, FIELDS, ledger, options, reasons=REASONS) for file in files])
+    nothing = NO_GPU if options.slot_cores is None else NO_GPU_NO_CORE
+    reasons = (NOT_ENDED, nothing, NEVER_STARTED, LEFT_OVER)
+    rows = pl.concat([read_rows(file, FIELDS, ledger, options, reasons=reasons) for file in files])
     frame = rows.select(
         id="job_id",
         submit_s="submit_time",
@@ -62,6 +67,9 @@ def read(files: Sequence[TraceFile], options: ImportOptions, ledger: Ledger) -> 
         status=status(pl.col("state")),
         recorded_wait_s="queue",
     )
+    if options.slot_cores is not None:
+        asking = frame.rename({"gpus": "asked"}).with_columns(pl.col("asked", "cpus").cast(float))
+        frame = with_gangs(asking, options, ledger)
     zone = options.zone_in_words("local time as written (China, no daylight saving)")
     return Draft(frame, ledger, time_zone=zone)
 

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -46,6 +47,9 @@ def zipped(members: dict[str, bytes]) -> bytes:
         ("a.tar", tarred({"inner.csv": TEXT}, "w")),
         ("a.tar.gz", tarred({"./deep/inner.csv": TEXT}, "w:gz")),
         ("a.zip", zipped({"part.csv.gz": gzip.compress(TEXT)})),
+        ("a.zip", zipped({"repository/data.zip": zipped({"inner.csv": TEXT})})),
+        ("a.zip", zipped({"data.tar.gz": tarred({"inner.csv": TEXT}, "w:gz")})),
+        ("a.tar", tarred({"data.tgz": tarred({"x.csv.gz": gzip.compress(TEXT)}, "w:gz")}, "w")),
     ],
     ids=[
         "plain",
@@ -57,6 +61,9 @@ def zipped(members: dict[str, bytes]) -> bytes:
         "tar",
         "tar in a folder",
         "gzip in zip",
+        "zip in zip",
+        "tar in zip",
+        "gzip in tar in tar",
     ],
 )
 def test_files_are_read_as_they_were_downloaded(tmp_path: Path, name: str, content: bytes):
@@ -66,6 +73,38 @@ def test_files_are_read_as_they_were_downloaded(tmp_path: Path, name: str, conte
     with opened([path]) as files:
         assert [file.path.read_bytes() for file in files] == [TEXT]
     assert path.read_bytes() == content
+
+
+def test_archives_in_archives_end_somewhere(tmp_path: Path):
+    """A third archive inside the second is refused, so that none can go on for ever."""
+    path = tmp_path / "a.zip"
+    path.write_bytes(zipped({"b.zip": zipped({"c.zip": zipped({"inner.csv": TEXT})})}))
+    with pytest.raises(TraceFormatError, match=r"b\.zip!c\.zip: too many"), opened([path]):
+        pass
+
+
+def test_a_zip_that_broke_off_is_damaged(tmp_path: Path):
+    """Half a download is not taken for a table of an unknown format."""
+    path = tmp_path / "a.zip"
+    path.write_bytes(zipped({"inner.csv": TEXT * 50})[:-30])
+    with pytest.raises(TraceFormatError, match="damaged"), opened([path]):
+        pass
+
+
+def test_choosing_files_does_not_depend_on_capitals(tmp_path: Path):
+    """`--only venus` finds data/Venus."""
+    path = tmp_path / "data.zip"
+    path.write_bytes(zipped({"data/Venus/log.csv": TEXT, "data/Earth/log.csv": TEXT}))
+    with opened([path], only="venus") as files:
+        assert [file.name for file in files] == [f"{path}!data/Venus/log.csv"]
+
+
+def test_pipes_are_refused(tmp_path: Path):
+    """What can be read only once would lose its beginning, so it is refused without waiting."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InvalidWorkloadError, match="write it to a file first"), opened([pipe]):
+        pass
 
 
 def test_folders_are_searched_and_hidden_files_are_not(tmp_path: Path):

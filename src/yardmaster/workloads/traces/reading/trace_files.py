@@ -27,6 +27,10 @@ NAMED = 8
 """How many files a message names before it counts the rest."""
 
 _DAMAGE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, tarfile.TarError)
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_ARCHIVES = (".zip", ".tar", ".tgz")
+"""Endings of archives inside archives, after those of packed files (`.tar.gz`) are taken off."""
+
 _Stream = IO[bytes] | io.BufferedIOBase
 _OPENERS: dict[bytes, Callable[[Path], io.BufferedIOBase]] = {
     b"\x1f\x8b": gzip.GzipFile,
@@ -161,7 +165,7 @@ def some(names: Iterable[str]) -> str:
 
 
 def _matches(name: str, only: str | None) -> bool:
-    return only is None or fnmatch.fnmatch(name, f"*{only}*")
+    return only is None or fnmatch.fnmatchcase(name.lower(), f"*{only.lower()}*")
 
 
 @contextmanager
@@ -178,30 +182,58 @@ def _damage_named(name: str) -> Iterator[None]:
 def _found(path: Path, folder: Path) -> Iterator[TraceFile]:
     if not path.exists():
         raise missing(path)
-    if not path.is_dir():
+    if path.is_file():
         yield from _files(path, path, folder)
         return
+    if not path.is_dir():
+        # What tells the packing would be missing from what is read afterwards.
+        raise InvalidWorkloadError(
+            f"{path} is a pipe or a device, which can be read only once: write it to a file first."
+        )
     for inner in sorted(found for found in path.rglob("*") if found.is_file()):
         if not _is_ignored(str(inner.relative_to(path))):
             yield from _files(inner, path, folder)
 
 
-def _files(path: Path, given: Path, folder: Path) -> Iterator[TraceFile]:
-    """Yield the file, or the members of the archive that it is."""
-    with _damage_named(str(path)):
+def _files(path: Path, given: Path, folder: Path, inside: str = "") -> Iterator[TraceFile]:
+    """Yield the file, or the members of the archive that it is.
+
+    Args:
+        path: where it lies.
+        given: the path the user gave.
+        folder: where to unpack.
+        inside: what to call it if it lay inside an archive itself.
+    """
+    name = inside or str(path)
+    with _damage_named(name):
         with path.open("rb") as stream:
             magic = stream.read(6)
-        if magic.startswith(b"PK") and zipfile.is_zipfile(path):
-            yield from _zip_members(path, given, folder)
+        if magic.startswith(_ZIP):
+            yield from _unfolded(name, _zip_members(path, name, given, folder), folder, inside)
         elif _is_tar(path):
-            yield from _tar_members(path, given, folder)
+            yield from _unfolded(name, _tar_members(path, name, given, folder), folder, inside)
         elif (opener := _opener(magic)) is not None:
             with opener(path) as packed:
                 head = packed.read(PEEK_BYTES)
             unpack = partial(_unpacked, path, opener, folder)
-            yield TraceFile(str(path), given=given, head=head, unpack=unpack)
+            yield TraceFile(name, given=given, head=head, unpack=unpack)
         else:
-            yield TraceFile(str(path), path, given=given)
+            yield TraceFile(name, path, given=given)
+
+
+def _unfolded(
+    name: str, members: Iterator[TraceFile], folder: Path, inside: str
+) -> Iterator[TraceFile]:
+    """Yield the members of an archive; for archives among them, such as data.zip, theirs."""
+    for member in members:
+        if not member.short_name.endswith(_ARCHIVES):
+            yield member
+        elif inside:
+            raise TraceFormatError(
+                f"{member.name}: too many archives in each other; unpack {name}."
+            )
+        else:
+            yield from _files(member.path, member.given, folder, member.name)
 
 
 def _is_tar(path: Path) -> bool:
@@ -220,7 +252,7 @@ def _unpacked(path: Path, opener: Callable[[Path], io.BufferedIOBase], folder: P
         return _spilled(packed, folder)
 
 
-def _zip_members(path: Path, given: Path, folder: Path) -> Iterator[TraceFile]:
+def _zip_members(path: Path, name: str, given: Path, folder: Path) -> Iterator[TraceFile]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.is_dir() or _is_ignored(member.filename):
@@ -228,7 +260,7 @@ def _zip_members(path: Path, given: Path, folder: Path) -> Iterator[TraceFile]:
             with archive.open(member) as content:
                 head = content.read(PEEK_BYTES)
             unpack = partial(_unzipped, path, member.filename, folder)
-            yield _member(f"{path}!{member.filename}", given, head, unpack)
+            yield _member(f"{name}!{member.filename}", given, head, unpack)
 
 
 def _unzipped(path: Path, name: str, folder: Path) -> Path:
@@ -236,14 +268,14 @@ def _unzipped(path: Path, name: str, folder: Path) -> Path:
         return _plain(_spilled(content, folder), folder)
 
 
-def _tar_members(path: Path, given: Path, folder: Path) -> Iterator[TraceFile]:
+def _tar_members(path: Path, name: str, given: Path, folder: Path) -> Iterator[TraceFile]:
     with tarfile.open(path) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
             if content is None or _is_ignored(member.name):
                 continue
             unpack = partial(_untarred, path, member.name, folder)
-            yield _member(f"{path}!{member.name}", given, content.read(PEEK_BYTES), unpack)
+            yield _member(f"{name}!{member.name}", given, content.read(PEEK_BYTES), unpack)
 
 
 def _untarred(path: Path, name: str, folder: Path) -> Path:

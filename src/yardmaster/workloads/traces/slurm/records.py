@@ -95,7 +95,7 @@ NOTHING = (*BLANKS, "(null)", "none assigned", "invalid")
 
 _JOB = r"^\d{1,18}(?:_\d+|_\[[^\]|]*\]|\+\d+)?$"
 _STEP = r"^\d{1,18}(?:[_+][^.|]*)?\.[\w+.-]+$"
-_MEASURED = r"(?:^|,)(?:energy|3)=\d*"
+_NOT_READ = r"(?:^|,)(?:energy|3|billing|5)=[^,]*"
 _UNIX = r"^\d{1,12}(?:\.0*)?$"
 _CLOCK_CHANGE_S = 3600.0
 
@@ -210,8 +210,8 @@ def _typed(
 def _without_blanks(name: str) -> pl.Expr:
     """Return trimmed cells, null where nothing is written; Unix time 0 is never."""
     text = pl.col(name).str.strip_chars()
-    if name.endswith("TRES"):  # a new number for every job, of which nothing is read
-        text = text.str.replace(_MEASURED, "")
+    if name.endswith("TRES"):  # new numbers for every job, of which nothing is read
+        text = text.str.replace_all(_NOT_READ, "").str.strip_chars_start(",")
     nothing = (*NOTHING, "0", "0.0") if name in TIMES else NOTHING
     return pl.when(~text.str.to_lowercase().is_in(nothing)).then(text).alias(name)
 
