@@ -47,6 +47,15 @@ def test_the_line_up_finds_the_scheduler_through_noise(jobs, pool, record):
     assert order == sorted(order)
 
 
+def test_machines_that_cannot_have_run_the_jobs_are_refused(jobs, pool, record):
+    """A cluster far too small is a mistake that is named, unless the user names a scheduler."""
+    made = record(jobs, pool)
+    small = Cluster.pool(max(int(made.gpus.max()), pool.gpus // 4))
+    with pytest.raises(InvalidWorkloadError, match="cannot be the machines of the record"):
+        measure_fidelity(made, small)
+    assert measure_fidelity(made, small, [EASY]).closest.distance.apart > 0
+
+
 def test_halves_are_of_the_jobs_after_the_warm_up(jobs, pool, record):
     """A disturbance of the last jobs shows in the second half alone."""
     clean = record(jobs, pool)

@@ -38,6 +38,19 @@ def test_files_of_no_format_are_refused(tmp_path: Path):
         import_trace([path])
 
 
+def test_the_wrong_name_gets_a_hint(tmp_path: Path):
+    """Who names one format and gives a file of another is told which."""
+    path = tmp_path / "cluster_log.csv"
+    path.write_text(
+        "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,"
+        "queue\n1,u,v,1,1,1,COMPLETED,2020-05-01 00:00:00,2020-05-01 00:00:00,"
+        "2020-05-01 00:00:00,0,0\n"
+    )
+    for wrong in ("philly", "swf", "acme"):
+        with pytest.raises(TraceFormatError, match=f"Not {wrong}. It looks like helios"):
+            import_trace([path], wrong)
+
+
 def test_files_must_be_named():
     """Nothing to read is an error, not an empty trace."""
     with pytest.raises(InvalidWorkloadError, match="Which files"):

@@ -33,6 +33,9 @@ from yardmaster.schedulers.simulation import simulate
 WARM_UP_S = 7 * DAY_S
 LONGEST_WARM_UP = 0.2
 """The warm-up is a week, but at most this share of the time jobs are submitted in."""
+MOST_USED = 1.25
+"""Jobs that kept so many times a cluster's GPUs busy on average ran elsewhere."""
+
 FEWEST_JOBS = 10
 """Jobs with recorded waits after the warm-up; fewer say nothing."""
 EMPTY_AT_FIRST = (
@@ -136,11 +139,14 @@ def measure_fidelity(
         announce: told when the core must be compiled first.
 
     Raises:
-        InvalidWorkloadError: if too few jobs have a recorded wait.
+        InvalidWorkloadError: if too few jobs have a recorded wait, or no scheduler is named and the
+            jobs used more than the cluster has.
         YardmasterError: if a scheduler that was named cannot run here.
     """
     warm_up_ends_s = _warm_up_ends_s(workload, warm_up_s)
     _refuse_without_record(workload, warm_up_ends_s)
+    if schedulers is None:
+        _refuse_small(workload, cluster)
     parsed = parse_schedulers(candidates_for(workload) if schedulers is None else schedulers)
     if schedulers is not None:
         refuse_unfit(parsed, workload, cluster, seed=seed, announce=announce)
@@ -250,6 +256,23 @@ def _refuse_without_record(workload: Workload, warm_up_ends_s: float) -> None:
         raise InvalidWorkloadError(
             f"{workload.name}: only {late} jobs with a recorded wait are left after the warm-up;"
             f" at least {FEWEST_JOBS} are needed."
+        )
+
+
+def _refuse_small(workload: Workload, cluster: Cluster) -> None:
+    """Refuse to rank schedulers on machines that cannot be those of the record.
+
+    Queues would grow without end, which takes long and tells nothing.
+    """
+    known = np.isfinite(workload.recorded_wait_s)
+    ends_s = workload.submit_s + workload.recorded_wait_s + workload.duration_s
+    span_s = float(np.max(ends_s[known])) - float(workload.submit_s[0])
+    used = workload.work_gpu_s / span_s if span_s > 0 else 0.0
+    if used > MOST_USED * cluster.gpus:
+        raise InvalidWorkloadError(
+            f"{workload.name}: its jobs kept {used:,.0f} GPUs busy on average, but the cluster has"
+            f" {cluster.gpus:,}: these cannot be the machines of the record. To compare all the"
+            " same, name a scheduler."
         )
 
 

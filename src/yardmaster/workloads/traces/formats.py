@@ -106,7 +106,10 @@ def import_trace(
         unread = [file.name for file in files if file not in tables]
         if unread:
             ledger.remark(f"not read, because no table of this format: {some(unread)}")
-        draft = chosen.read(tables, options or ImportOptions(), ledger)
+        try:
+            draft = chosen.read(tables, options or ImportOptions(), ledger)
+        except TraceFormatError as error:
+            raise TraceFormatError(f"{error}{_looks_like(chosen, files)}") from None
         return finished(draft, _name(tables) or chosen.name)
 
 
@@ -130,6 +133,15 @@ def detected(files: Sequence[TraceFile]) -> TraceFormat:
         f"{some(file.name for file in files)}: no known trace format. Name it, or read any"
         " table with: csv --map submit_s=… duration_s=… gpus=…. `workload list` shows the formats."
     )
+
+
+def _looks_like(chosen: TraceFormat, files: Sequence[TraceFile]) -> str:
+    """Return a hint if another format would recognise what the one that was named does not."""
+    if any(map(chosen.recognises, files)):
+        return ""
+    others = (entry.name for entry in trace_formats().values() if any(map(entry.recognises, files)))
+    other = next(others, None)
+    return f"\nNot {chosen.name}? It looks like {other}." if other else ""
 
 
 def _tables(
