@@ -46,7 +46,7 @@ def test_the_wrong_name_gets_a_hint(tmp_path: Path):
         "queue\n1,u,v,1,1,1,COMPLETED,2020-05-01 00:00:00,2020-05-01 00:00:00,"
         "2020-05-01 00:00:00,0,0\n"
     )
-    for wrong in ("philly", "swf", "acme"):
+    for wrong in ("philly", "swf"):
         with pytest.raises(TraceFormatError, match=f"Not {wrong}. It looks like helios"):
             import_trace([path], wrong)
 
