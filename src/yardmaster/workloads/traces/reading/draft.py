@@ -165,9 +165,9 @@ def dropped_where(
     for code, (_, holds) in reversed(list(enumerate(reasons, start=1))):
         held = holds.fill_null(value=False)
         why = pl.when(held).then(pl.lit(code, dtype=pl.UInt8)).otherwise(why)
-    judged = frame.with_columns(why.alias("__why__"))
-    kept = judged.filter(pl.col("__why__") == 0).drop("__why__")
-    counts = dict(judged["__why__"].value_counts().iter_rows())
+    found = frame.with_columns(why.alias("__why__")).get_column("__why__")
+    counts = dict(found.value_counts().iter_rows())
+    kept = frame if counts.get(0, 0) == len(frame) else frame.filter(found == 0)
     dropped = [Dropped(text, counts.get(code, 0)) for code, (text, _) in enumerate(reasons, 1)]
     ledger.stage(what, len(frame), len(kept), dropped)
     return kept
