@@ -14,9 +14,7 @@ from yardmaster.experiments.fidelity.distance import (
     DAY_S,
     HOUR_S,
     by_period,
-    correlation,
     measure_distance,
-    ranks,
 )
 
 WAITS = of_numpy.arrays(np.float64, 12, elements=st.integers(0, 5000).map(float))
@@ -47,18 +45,6 @@ def test_measures_hold_together(recorded, simulated):
     for share in (found.within_minute, found.within_factor_two, found.cancelled):
         assert 0 <= share <= 1
     assert (found.mean_apart_s == 0) == bool((recorded == simulated).all())
-
-
-@settings(deadline=None)  # others use the machine too
-@given(WAITS, WAITS)
-def test_rank_correlation_is_spearmans(a, b):
-    """Ties included, as SciPy has it."""
-    scipy_stats = pytest.importorskip("scipy.stats")
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        assert math.isnan(correlation(ranks(a), ranks(b)))
-        return
-    expected = scipy_stats.spearmanr(a, b).statistic
-    assert correlation(ranks(a), ranks(b)) == pytest.approx(expected, abs=1e-9)
 
 
 def test_closed_forms():

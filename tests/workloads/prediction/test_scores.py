@@ -6,13 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
 from yardmaster.model.workload import Labels, Workload
 from yardmaster.workloads.prediction.history import Prediction
-from yardmaster.workloads.prediction.scores import after_warm_up, rank_correlation, score
+from yardmaster.workloads.prediction.scores import after_warm_up, score
 
 
 def predicted(seconds, basis=None) -> Prediction:
@@ -64,14 +61,3 @@ def test_only_the_part_is_scored():
     late = after_warm_up(jobs([1, 1, 1]))
     assert late.tolist() == [False, True, True]
     assert score(jobs([1, 1, 1]), predicted([8, 1, 1]), late).bias == 0
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=2, max_size=40))
-def test_rank_correlation_is_spearmans(pairs):
-    """Ties and all, as SciPy computes it; NaN where one side is constant."""
-    one, other = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    if len(set(one)) == 1 or len(set(other)) == 1:
-        assert math.isnan(rank_correlation(one, other))
-    else:
-        assert rank_correlation(one, other) == pytest.approx(spearmanr(one, other).statistic)

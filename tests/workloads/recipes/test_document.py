@@ -206,6 +206,10 @@ kinds = "mesured"
         ({"rate_per_h": 5.0, "load": 1.0}, "load and rate_per_h cannot be given together"),
         ({"until_s": 5.0, "jobs": 3, "rate_per_h": 1.0}, "until_s cannot be given .* jobs"),
         ({"until_s": 5.0}, "until_s needs rate_per_h"),
+        (
+            {"until_s": 5.0, "rate_per_h": 9.0, "arrivals": {"process": "at-once"}},
+            "until_s needs arrivals with a rate; at-once has none",
+        ),
         ({"until_s": 5.0, "rate_per_h": 1.0, "arrivals": "bursts"}, "bursts has none"),
         ({"estimates": "none"}, "deadlines follow estimates, but there are none"),
         (

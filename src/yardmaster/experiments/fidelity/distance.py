@@ -10,6 +10,7 @@ import numpy as np
 
 from yardmaster.metrics.per_job import BOUND_S
 from yardmaster.model.workload import FloatArray
+from yardmaster.workloads.ranks import rank_correlation
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 FEWEST_DAYS = 14
@@ -116,7 +117,7 @@ def measure_distance(
         within_minute=float(np.mean(apart_s <= MINUTE_S)),
         within_ten_minutes=float(np.mean(apart_s <= 10 * MINUTE_S)),
         within_factor_two=float(np.mean(larger <= FACTOR * smaller)),
-        rank_correlation=correlation(ranks(recorded_s), ranks(simulated_s)),
+        rank_correlation=rank_correlation(recorded_s, simulated_s),
         period_s=length_s,
         period_correlation=correlation(means.recorded_s, means.simulated_s),
         period_ratio=float(np.median(ratios)) if len(ratios) else math.nan,
@@ -139,13 +140,6 @@ def by_period(
     recorded = np.bincount(period, recorded_s) / jobs
     simulated = np.bincount(period, simulated_s) / jobs
     return Periods(number * length_s, recorded, simulated, jobs)
-
-
-def ranks(values: FloatArray) -> FloatArray:
-    """Return the rank of every value, equal values sharing the mean of theirs."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2.0)[place], dtype=np.float64)
 
 
 def correlation(a: FloatArray, b: FloatArray) -> float:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from yardmaster.model.workload import BoolArray, FloatArray, Workload
+from yardmaster.model.workload import BoolArray, Workload
 from yardmaster.workloads.prediction.history import Prediction
 from yardmaster.workloads.prediction.past import LEAST_S, is_censored
+from yardmaster.workloads.ranks import rank_correlation
 
 WARM_SHARE = 0.5
 """This share of the jobs, the last ones, is also scored alone: there is a past for them."""
@@ -67,18 +68,3 @@ def after_warm_up(workload: Workload) -> BoolArray:
     """Return the mask of the last jobs, for which there is a past to learn from."""
     first = len(workload) - int(np.ceil(WARM_SHARE * len(workload)))
     return np.arange(len(workload)) >= first
-
-
-def rank_correlation(one: FloatArray, other: FloatArray) -> float:
-    """Return Spearman's rank correlation; equal values share a rank, NaN if all are equal."""
-    first, second = _ranks(one), _ranks(other)
-    first -= first.mean()
-    second -= second.mean()
-    spread = float(np.sqrt((first**2).sum() * (second**2).sum()))
-    return float((first * second).sum()) / spread if spread > 0 else float("nan")
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2.0)[place], dtype=np.float64)

@@ -28,11 +28,13 @@ class Arrivals(Part, ABC):
     Attributes:
         has_rate: whether it can be drawn up to a moment; a process without needs to know the span.
         has_times: whether it needs neither rate nor span.
+        counts_jobs: whether it knows itself how many jobs there are.
     """
 
     __slots__ = ()
     has_rate: ClassVar[bool] = False
     has_times: ClassVar[bool] = False
+    counts_jobs: ClassVar[bool] = False
 
     @abstractmethod
     def over_span(self, rng: np.random.Generator, jobs: int, span_s: float) -> FloatArray:
@@ -47,11 +49,11 @@ class Arrivals(Part, ABC):
         return self.over_span(rng, jobs, jobs / per_s)
 
     def until(self, rng: np.random.Generator, until_s: float, per_s: float) -> FloatArray:
-        """Draw all submit times before second `until_s` at a mean rate per second."""
+        """Draw all submit times before second `until_s` at a mean rate; asked if `has_rate`."""
         raise NotImplementedError
 
     def own_times(self, jobs: int | None, until_s: float | None) -> FloatArray:
-        """Return the submit times of a process that has its own, the first `jobs` of them."""
+        """Return the first `jobs` submit times of its own; asked if `has_times`."""
         raise NotImplementedError
 
 

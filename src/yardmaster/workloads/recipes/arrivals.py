@@ -282,6 +282,7 @@ class Replayed(Arrivals):
 
     process: ClassVar[str] = "replayed"
     has_times: ClassVar[bool] = True
+    counts_jobs: ClassVar[bool] = True
     file: str = text("job table or trace that can be read as a workload")
 
     def over_span(self, rng: np.random.Generator, jobs: int, span_s: float) -> FloatArray:

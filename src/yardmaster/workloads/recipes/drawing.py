@@ -128,7 +128,7 @@ def _number(recipe: Recipe, wish: Wish, rng: Stream) -> tuple[int, FloatArray | 
     """Return how many jobs there are, and the submit times that say so if some do."""
     if wish.jobs is not None:
         return wish.jobs, None
-    if recipe.arrivals.process == "replayed":
+    if recipe.arrivals.counts_jobs:
         times = recipe.arrivals.own_times(None, recipe.until_s)
     elif recipe.until_s is not None and wish.rate_per_h is not None:
         expected = recipe.until_s * wish.rate_per_h / HOUR_S

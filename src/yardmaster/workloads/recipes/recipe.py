@@ -124,7 +124,7 @@ class Recipe(Part):
             yield "load and rate_per_h cannot be given together, except with until_s."
         if self.until_s and self.jobs:
             yield "until_s cannot be given together with jobs."
-        if self.until_s and not self.arrivals.has_times:
+        if self.until_s and not self.arrivals.counts_jobs:
             if not self.arrivals.has_rate:
                 yield f"until_s needs arrivals with a rate; {self.arrivals.process} has none."
             elif not self.rate_per_h:
