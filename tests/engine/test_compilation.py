@@ -160,7 +160,7 @@ def test_cache_folder_by_environment(monkeypatch, tmp_path):
 def test_cache_folder_is_created(monkeypatch, tmp_path, numba_config, is_real):
     """The folder is made when it is needed and left empty; each variant has its own."""
     monkeypatch.setenv("YARDMASTER_CACHE_DIR", str(tmp_path / "a" / "b"))
-    compilation._set_cache_folder(is_real=is_real)
+    compilation._set_cache_folder(compilation.cache_folder(is_real=is_real))
     folder = Path(numba_config.CACHE_DIR)
     assert folder == compilation.cache_folder(is_real=is_real)
     assert folder != compilation.cache_folder(is_real=not is_real)
@@ -175,7 +175,7 @@ def test_unwritable_cache_falls_back(monkeypatch, tmp_path, numba_config, is_rea
     obstacle.touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("YARDMASTER_CACHE_DIR", str(obstacle / "below"))
-    compilation._set_cache_folder(is_real=is_real)
+    compilation._set_cache_folder(compilation.cache_folder(is_real=is_real))
     folder = Path(numba_config.CACHE_DIR)
     assert folder.is_dir()
     assert folder.parent == tmp_path

@@ -37,6 +37,12 @@ app.command(
     name="eta",
     help="Predict when waiting jobs will start.",
 )
+app.command("yardmaster.cli.train:train", name="train", help="Let a policy learn to schedule.")
+app.command(
+    "yardmaster.cli.tune:tune",
+    name="tune",
+    help="Search for good settings of a learner, over many short trainings.",
+)
 app.command(
     "yardmaster.cli.rerun:rerun",
     name="rerun",

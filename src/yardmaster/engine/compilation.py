@@ -19,7 +19,7 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
@@ -134,11 +134,14 @@ def is_compiled(*, is_real: bool = False) -> bool:
     return is_real in _compiled
 
 
-def cache_folder(*, is_real: bool = False) -> Path:
-    """Return the folder for this version's machine code, whether it exists or not."""
+def cache_folder(*, is_real: bool = False, more: Path | None = None) -> Path:
+    """Return the folder for this version's machine code, whether it exists or not.
+
+    `more` is a folder of further sources that are compiled together with the core.
+    """
     root = os.environ.get("YARDMASTER_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     base = Path(root) if root else Path.home() / ".cache"
-    return base / "yardmaster" / _source_hash() / ("real" if is_real else "plain")
+    return base / "yardmaster" / _source_hash(more) / ("real" if is_real else "plain")
 
 
 def is_cached(*, is_real: bool = False) -> bool:
@@ -157,7 +160,24 @@ def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool
     if announce is not None and not is_cached(is_real=is_real):
         took = "a minute" if is_real else "half a minute"
         announce(f"Compiling the simulation core (once per version, up to {took}) …")
-    _set_cache_folder(is_real=is_real)
+    made = compiled_functions(CORE_MODULES, cache_folder(is_real=is_real), is_real=is_real)
+    _compiled[is_real] = Core(
+        replay=made["events.replay"],
+        start_planned=made["events.start_planned"],
+        number_slots=made["tables.number_slots"],
+        expand_records=made["tables.expand_records"],
+        is_compiled=True,
+    )
+
+
+def compiled_functions(
+    modules: Sequence[str], folder: Path, *, is_real: bool, replaced: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return compiled copies of every kernel of the modules, by `module.function`.
+
+    Machine code is kept in the folder; `replaced` as in `copies`.
+    """
+    _set_cache_folder(folder)
     from numba import njit
 
     # No reference counting: kernels never create or keep an array, and counting would cost more
@@ -171,17 +191,11 @@ def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool
     if is_real:
         # So many functions call the hot ones that copying them would take minutes.
         options["forceinline"] = False
-    made = copies(
+    return copies(
         lambda function, special: njit(**(special | options))(function),
+        modules,
         is_real=is_real,
-        replaced={"bare": _pointer_to_array()},
-    )
-    _compiled[is_real] = Core(
-        replay=made["events.replay"],
-        start_planned=made["events.start_planned"],
-        number_slots=made["tables.number_slots"],
-        expand_records=made["tables.expand_records"],
-        is_compiled=True,
+        replaced={"bare": _pointer_to_array()} | dict(replaced or {}),
     )
 
 
@@ -207,6 +221,7 @@ def _pointer_to_array() -> Any:
 
 def copies(
     compiler: Callable[[Callable[..., Any], dict[str, bool | str]], Any],
+    modules: Sequence[str] = CORE_MODULES,
     *,
     is_real: bool,
     replaced: Mapping[str, Any],
@@ -217,8 +232,7 @@ def copies(
     `is_real`, and `replaced` for further names. The compiler is given the function and what is
     special about it (see `_kernels`).
     """
-    modules = {name: importlib.import_module(name) for name in CORE_MODULES}
-    spaces = {name: dict(vars(module)) for name, module in modules.items()}
+    spaces = {name: dict(vars(importlib.import_module(name))) for name in modules}
     made: dict[Callable[..., Any], Any] = {}
     for function, special in _kernels.items():
         if function.__module__ in spaces:
@@ -247,9 +261,8 @@ def _copy(function: Callable[..., Any], space: dict[str, Any]) -> Callable[..., 
     return copy
 
 
-def _set_cache_folder(*, is_real: bool = False) -> None:
+def _set_cache_folder(folder: Path) -> None:
     """Tell Numba where to keep machine code; fall back to a temporary folder if we must."""
-    folder = cache_folder(is_real=is_real)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
@@ -262,12 +275,13 @@ def _set_cache_folder(*, is_real: bool = False) -> None:
     setattr(numba.config, "CACHE_DIR", str(folder))  # noqa: B010  (unknown to its type stubs)
 
 
-def _source_hash() -> str:
+def _source_hash(more: Path | None) -> str:
     """Return a short hash of the core's sources and of the interpreter's version."""
     digest = hashlib.sha256(sys.version.encode())
     here = Path(__file__).parent
     model = here.parent / "model"
     named = [here / "state.py", model / "site.py", model / "schedule.py", Path(__file__)]
-    for path in sorted([*here.glob("core/*.py"), *named]):
+    further = more.glob("*.py") if more is not None else ()
+    for path in sorted([*here.glob("core/*.py"), *named, *further]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -25,6 +25,8 @@ class Options:
     """What a real cluster does to jobs; None for equal GPUs that never fail."""
     decide: Decide | None = None
     """A Python function that chooses jobs and nodes at every pass, in place of the discipline."""
+    lists_queue: bool = False
+    """Whether the waiting jobs are kept as one list, for a caller that looks at them itself."""
 
     def most_running(self, jobs: int, gpus: int) -> int:
         """Return how many jobs can run at once: each holds a GPU, unless GPUs are shared."""

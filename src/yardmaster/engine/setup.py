@@ -79,7 +79,7 @@ def _queue_kind(keys: OrderKeys, options: Options) -> QueueKind:
     """
     has_rank = keys.kind in {OrderKind.FIXED, OrderKind.SHARE, OrderKind.USAGE}
     keeps_key = has_rank or keys.kind in {OrderKind.REMAINING, OrderKind.ATTAINED}
-    is_asked = keys.rekey is not None or options.decide is not None
+    is_asked = keys.rekey is not None or options.decide is not None or options.lists_queue
     if is_asked or not keeps_key or options.discipline is Discipline.CONSERVATIVE:
         return QueueKind.LIST
     if options.discipline is Discipline.EASY:

@@ -184,6 +184,17 @@ def smallest_first(jobs: JobsView) -> FloatArray:
     return jobs.gpus.astype(np.float64)
 
 
+@order(
+    "largest-shortest",
+    formula="−n, then r",
+    reads_run_time=True,
+    source="largest first, shortest of equals: the best of simple rules for gpu-optimizer",
+)
+def largest_shortest(jobs: JobsView) -> FloatArray:
+    """Most GPUs first; among equals the shortest run time."""
+    return np.asarray(-jobs.gpus + jobs.run_s / (jobs.run_s + 1.0))
+
+
 @order("largest-first", formula="−n", source="RLTune")
 def largest_first(jobs: JobsView) -> FloatArray:
     """Most GPUs first."""

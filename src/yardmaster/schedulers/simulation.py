@@ -81,7 +81,7 @@ def simulate(
     true_or_estimated = workload.duration_s if estimates is None else estimates
     run_s = true_or_estimated if chosen.order.reads_run_time else None
     keys = chosen.order.keys(view_for(chosen.order.name, workload, cluster, run_s))
-    conditions = _conditions(workload, cluster, chosen, keys, seed)
+    conditions = conditions_for(workload, cluster, chosen, keys, seed)
     if reason := objection(chosen, keys, conditions):
         raise YardmasterError(f"{chosen} cannot run on {cluster.name!r}: {reason}.")
     if compatibility == "rlscheduler" and conditions is not None:
@@ -100,7 +100,7 @@ def simulate(
         decide=decider,
     )
     if conditions is None:
-        keys = _at_rest(keys)
+        keys = at_rest(keys)
     if engine == "simpy":
         from yardmaster.engine.reference import simulate_reference
 
@@ -127,7 +127,7 @@ DEFAULT_QUANTUM_S = 300.0
 """How long a turn is where the site says nothing and the scheduler takes turns, seconds."""
 
 
-def _conditions(
+def conditions_for(
     workload: Workload, cluster: Cluster, scheduler: Scheduler, keys: OrderKeys, seed: int
 ) -> Conditions | None:
     """Return what the cluster does to the jobs, or None if this scheduler need not know."""
@@ -154,7 +154,7 @@ def _conditions(
     return conditions
 
 
-def _at_rest(keys: OrderKeys) -> OrderKeys:
+def at_rest(keys: OrderKeys) -> OrderKeys:
     """Return the keys of orders by progress as they are while nobody is ever stopped."""
     if keys.kind in {OrderKind.REMAINING, OrderKind.ATTAINED}:
         return OrderKeys.fixed(keys.offset)

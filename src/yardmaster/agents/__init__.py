@@ -1,0 +1,1 @@
+"""Learners, networks and checkpoints; the only place that knows torch."""

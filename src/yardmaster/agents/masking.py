@@ -1,0 +1,43 @@
+"""Choosing among legal actions only: what an illegal one can never get is probability.
+
+`logits` and `scores` are (…, actions), `masks` of the same shape say which actions are legal. A row
+without any legal action, such as the end of an episode, gives no NaN: all its probabilities are 0.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+ILLEGAL = -1e4
+"""Log-probability of an illegal action: finite, so that products and differences of it are never
+NaN, and so low that the probability is exactly 0 in every float type."""
+
+
+def log_probs(logits: Tensor, masks: Tensor) -> Tensor:
+    """Return the log-probability of every action; `ILLEGAL` for illegal ones."""
+    lowest = torch.finfo(logits.dtype).min
+    shares = logits.masked_fill(~masks, lowest).log_softmax(dim=-1)
+    return shares.masked_fill(~masks, ILLEGAL)
+
+
+def entropy(logits: Tensor, masks: Tensor) -> Tensor:
+    """Return the entropy of the choice among legal actions, in nats."""
+    shares = log_probs(logits, masks)
+    return -(shares.exp() * shares).sum(dim=-1)
+
+
+def sample(logits: Tensor, masks: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw one legal action per row with the probabilities that the logits stand for.
+
+    Dividing probabilities by exponential noise and taking the largest is an exact draw, and unlike
+    an inverted cumulative sum no rounding can make it land on an illegal action.
+    """
+    noise = torch.empty_like(logits).exponential_(generator=generator)
+    tiniest = torch.finfo(logits.dtype).tiny
+    return greedy(logits - noise.clamp_min_(tiniest).log_(), masks)
+
+
+def greedy(scores: Tensor, masks: Tensor) -> Tensor:
+    """Return the legal action with the highest score; the first of equals."""
+    return scores.masked_fill(~masks, -torch.inf).argmax(dim=-1)

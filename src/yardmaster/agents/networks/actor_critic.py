@@ -1,0 +1,46 @@
+"""A policy and a critic, for learners that follow the gradient of the policy."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from yardmaster.agents.networks import building
+from yardmaster.agents.networks.heads import ActionHead
+from yardmaster.agents.networks.settings import NetworkSettings
+from yardmaster.engine.picking.layout import Layout
+
+
+class ActorCritic(nn.Module):
+    """Preferences among actions and values of states, from separate networks."""
+
+    def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
+        super().__init__()
+        self.settings = settings
+        self.layout = layout
+        self.body = building.body(settings, layout, dice)
+        self.head = ActionHead(self.body, 1, dice, noop_bias=settings.noop_bias)
+        self.critic = building.critic(settings, layout, dice)
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits (batch, actions), illegal actions included, and values (batch,)."""
+        return self.logits(observations), self.value(observations)
+
+    def logits(self, observations: Tensor) -> Tensor:
+        """Return the preferences among actions, (batch, actions)."""
+        preferences: Tensor = self.head(self.body(observations))
+        return preferences.squeeze(-1)
+
+    def value(self, observations: Tensor) -> Tensor:
+        """Return the values of states, (batch,)."""
+        values: Tensor = self.critic(observations)
+        return values
+
+
+def actor_critic(settings: NetworkSettings, layout: Layout, seed: int) -> ActorCritic:
+    """Return a fresh policy and critic; the same seed gives the same weights.
+
+    Raises:
+        YardmasterError: if the settings make no network for this layout.
+    """
+    return ActorCritic(settings, layout, torch.Generator().manual_seed(seed))

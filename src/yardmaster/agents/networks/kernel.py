@@ -1,0 +1,58 @@
+"""One small network applied to every job: it treats all places of the window alike."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from yardmaster.agents.networks.body import Body
+from yardmaster.agents.networks.layers import hidden_layers, learned_token, linear
+from yardmaster.agents.networks.parts import Parts
+from yardmaster.agents.networks.settings import NetworkSettings
+from yardmaster.engine.picking.layout import Layout
+
+
+class TokenLayers(nn.Module):
+    """Hidden layers over one token and the context.
+
+    The first is in two parts, one for the token and one for the context, whose sum is that of one
+    layer over both. The context's part is computed once per observation instead of once per job.
+    """
+
+    def __init__(
+        self, inputs: int, context_size: int, hidden: tuple[int, ...], dice: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.of_token = linear(inputs, hidden[0], dice, has_bias=False)  # the context's has one
+        self.of_context = linear(context_size, hidden[0], dice)
+        self.rest = hidden_layers(hidden, dice)
+
+    def forward(self, first: Tensor, context: Tensor) -> Tensor:
+        """Return what the layers make of tokens that `of_token` has been applied to."""
+        with_context = first + self.of_context(context).unsqueeze(1)
+        result: Tensor = self.rest(with_context.relu())
+        return result
+
+
+class KernelBody(Body):
+    """The same hidden layers for every job, and for a learned token that stands for the no-op."""
+
+    is_per_action = True
+
+    def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
+        super().__init__()
+        self.parts = Parts(layout)
+        self.width = settings.hidden[-1]
+        self.layers = TokenLayers(
+            self.parts.features, self.parts.context_size, settings.hidden, dice
+        )
+        self.noop = learned_token(settings.hidden[0], dice)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Return one embedding per action."""
+        jobs = self.layers.of_token(self.parts.jobs(observations))
+        noop = self.noop.expand(len(observations), 1, -1)
+        embeddings: Tensor = self.layers(
+            torch.cat([jobs, noop], dim=1), self.parts.context(observations)
+        )
+        return embeddings

@@ -1,0 +1,398 @@
+"""PPO: follows the gradient of the policy, each time only as far as the last steps can be trusted.
+
+One update: let the policy act for a while in all environments (`_collect`), work out how much
+better each decision turned out than the critic expected (`_judge`), and make good decisions more
+likely and bad ones less, in a few passes over what was collected (`_learn`).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from yardmaster.agents import masking
+from yardmaster.agents.advantages import ReturnScale, advantages, step_discounts
+from yardmaster.agents.networks import ActorCritic, NetworkSettings, actor_critic
+from yardmaster.agents.rollouts import Rollout, flat
+from yardmaster.envs.protocol import Batch
+from yardmaster.errors import InvalidConfigError
+from yardmaster.names import unknown
+
+DECAYS = ("none", "linear", "exponential")
+KL_STOPS = ("update", "actor")
+
+
+@dataclass(frozen=True, slots=True)
+class PPOSettings:
+    """How much to collect, and how far to move on it."""
+
+    total_steps: int = 2_000_000
+    """Environment steps of the whole training: what schedules are stretched over."""
+    steps_per_update: int = 8_192
+    """Environment steps collected in one update, over all environments together; rounded up to
+    whole steps of the batch."""
+    epochs: int = 4
+    """Passes over what was collected."""
+    minibatches: int = 8
+    """Parts of a pass, each followed by a gradient step."""
+    learning_rate: float = 1e-3
+    critic_learning_rate: float | None = None
+    """Learning rate of the critic; None: that of the policy."""
+    lr_decay: str = "linear"
+    """How learning rates fall over `total_steps`: `none`, `linear`, `exponential`."""
+    lr_end: float = 0.1
+    """Share of the learning rates left at the end."""
+    gamma: float = 0.99
+    """Discount of one decision, or of `discount_per_s` seconds."""
+    discount_per_s: float | None = None
+    """Seconds over which the future loses one factor of `gamma`; None: every decision does."""
+    gae_lambda: float = 0.95
+    """How far what later decisions reveal counts for earlier ones: 0 one step, 1 to the end."""
+    clip: float = 0.2
+    """How far the probability of an action may move, as a share, before the gradient stops."""
+    value_clip: float | None = None
+    """How far a value may move before the gradient stops; None: as far as it likes."""
+    value_weight: float = 0.5
+    """Weight of the critic's loss against the policy's."""
+    entropy: float = 0.01
+    """Bonus for each nat of the policy's entropy, at first."""
+    entropy_end: float | None = None
+    """The same at the end, reached linearly over `total_steps`; None: no decay."""
+    entropy_clamp: float | None = None
+    """Nats by which a minibatch's mean entropy may differ from that at collection before the
+    bonus stops acting; None: no limit."""
+    target_kl: float | None = 0.03
+    """Divergence (nats) from the policy that collected at which its learning stops for this
+    update; None: never."""
+    kl_stops: str = "update"
+    """What stops then: the whole `update`, or only the `actor` while the critic learns on."""
+    critic_first: int = 0
+    """Updates at the beginning in which only the critic learns. For a policy that is good
+    already, e.g. cloned: the mistakes of a critic that does not know it yet would spoil it."""
+    max_grad_norm: float | None = 0.5
+    """Longer gradients are shortened to this length; None leaves them."""
+    normalise_advantages: bool = True
+    """Whether the advantages of an update are brought to mean 0 and spread 1."""
+    normalise_rewards: bool = True
+    """Whether rewards are divided by the running spread of the discounted return."""
+    network: NetworkSettings = NetworkSettings()  # noqa: RUF009 - frozen: safe to share
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no sense."""
+        if self.lr_decay not in DECAYS:
+            raise unknown("lr_decay", self.lr_decay, DECAYS)
+        if self.kl_stops not in KL_STOPS:
+            raise unknown("kl_stops", self.kl_stops, KL_STOPS)
+        mistakes = self.mistakes()
+        if mistakes:
+            raise InvalidConfigError("PPOSettings", mistakes)
+
+    def mistakes(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        return [
+            *self._unfit("at least 1", lambda value: value >= 1, "total_steps", "steps_per_update"),
+            *self._unfit("at least 1", lambda value: value >= 1, "epochs", "minibatches"),
+            *self._unfit("above 0", lambda value: value > 0, "learning_rate", "clip", "value_clip"),
+            *self._unfit("above 0", lambda value: value > 0, "critic_learning_rate", "target_kl"),
+            *self._unfit("above 0", lambda value: value > 0, "entropy_clamp", "max_grad_norm"),
+            *self._unfit("above 0", lambda value: value > 0, "discount_per_s"),
+            *self._unfit("0 or more", lambda value: value >= 0, "value_weight", "critic_first"),
+            *self._unfit("0 or more", lambda value: value >= 0, "entropy", "entropy_end"),
+            *self._unfit("above 0, at most 1", lambda value: 0 < value <= 1, "gamma", "lr_end"),
+            *self._unfit("between 0 and 1", lambda value: 0 <= value <= 1, "gae_lambda"),
+        ]
+
+    def _unfit(self, words: str, is_fit: Callable[[float], bool], *names: str) -> list[str]:
+        """Return a line for each of these fields that is given and does not fit."""
+        values = ((name, getattr(self, name)) for name in names)
+        return [
+            f"{name} = {value}: must be {words}"
+            for name, value in values
+            if value is not None and not is_fit(value)
+        ]
+
+    def lr_share(self, progress: float) -> float:
+        """Return the share of the learning rates left after a share of the training."""
+        if self.lr_decay == "linear":
+            return 1.0 + (self.lr_end - 1.0) * progress
+        if self.lr_decay == "exponential":
+            return float(self.lr_end**progress)
+        return 1.0
+
+    def entropy_weight(self, progress: float) -> float:
+        """Return the entropy bonus after a share of the training."""
+        end = self.entropy if self.entropy_end is None else self.entropy_end
+        return self.entropy + (end - self.entropy) * progress
+
+
+PRESETS = {
+    "default": PPOSettings(),
+    # The numbers of the gpu-optimizer project; unlike there, advantages see where episodes end.
+    "baseline_stable": PPOSettings(
+        total_steps=200_000,
+        steps_per_update=2048,
+        epochs=2,
+        minibatches=8,
+        learning_rate=1e-4,
+        lr_decay="exponential",
+        lr_end=0.2,
+        gamma=0.99,
+        gae_lambda=0.95,
+        clip=0.1,
+        value_clip=0.1,
+        value_weight=0.5,
+        entropy=0.01,
+        entropy_clamp=0.5,
+        target_kl=0.02,
+        max_grad_norm=0.5,
+        normalise_rewards=False,
+        network=NetworkSettings(arch="mlp", hidden=(128, 128), dim=128),
+    ),
+    # The numbers of RLTune: 100 episodes of 256 jobs an update, reward only at their end.
+    "rltune": PPOSettings(
+        total_steps=2_560_000,
+        steps_per_update=25_600,
+        epochs=80,
+        minibatches=1,
+        learning_rate=3e-4,
+        critic_learning_rate=1e-3,
+        lr_decay="none",
+        gamma=1.0,
+        gae_lambda=0.97,
+        clip=0.2,
+        entropy=0.0,
+        target_kl=0.015,
+        kl_stops="actor",
+        max_grad_norm=None,
+        normalise_rewards=False,
+        network=NetworkSettings(arch="kernel", hidden=(32, 16, 8)),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """Judged decisions, one per row."""
+
+    observations: Tensor
+    masks: Tensor
+    actions: Tensor
+    log_probs: Tensor
+    """Of the actions, under the policy that took them."""
+    entropies: Tensor
+    """Of the policy that took them."""
+    values: Tensor
+    """What the critic expected."""
+    advantages: Tensor
+    returns: Tensor
+    """What the critic should have expected."""
+
+    def at(self, rows: Tensor) -> Decisions:
+        """Return some of them."""
+        return Decisions(*(getattr(self, name)[rows] for name in self.__slots__))
+
+
+class PPO:
+    """Learns a policy by small trusted steps, and a critic beside it."""
+
+    def __init__(
+        self, batch: Batch, settings: PPOSettings, seed: int, network: ActorCritic | None = None
+    ) -> None:
+        """Begin fresh episodes in all environments.
+
+        Args:
+            batch: The environments.
+            settings: How to learn.
+            seed: Of the network's first weights, of the environments and of all chance.
+            network: A network to begin from instead of a fresh one, e.g. cloned from a heuristic.
+                It is trained in place.
+        """
+        self.batch = batch
+        self.settings = settings
+        self.network = network or actor_critic(settings.network, batch.layout, seed)
+        actor = [*self.network.body.parameters(), *self.network.head.parameters()]
+        rate = settings.learning_rate
+        self._rates = (rate, settings.critic_learning_rate or rate)
+        groups = [{"params": actor}, {"params": list(self.network.critic.parameters())}]
+        self.optimiser = torch.optim.Adam(groups, lr=rate, eps=1e-5, fused=True)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.reward_scale = ReturnScale(batch.size)
+        self.steps = 0
+        """Environment steps so far."""
+        self.updates = 0
+        steps = math.ceil(settings.steps_per_update / batch.size)
+        self._rollout = Rollout(steps, batch.size, batch.layout)
+        self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
+        batch.reset(seed)
+
+    def update(self) -> dict[str, float]:
+        """Collect some steps and learn from them; return scalars by name."""
+        progress = min(1.0, self.steps / self.settings.total_steps)
+        for group, rate in zip(self.optimiser.param_groups, self._rates, strict=True):
+            group["lr"] = rate * self.settings.lr_share(progress)
+        scalars = self._collect()
+        decisions = self._judge()
+        scalars["learning_rate"] = self.optimiser.param_groups[0]["lr"]
+        scalars["entropy"] = decisions.entropies.mean().item()
+        unexplained = (decisions.returns - decisions.values).var(correction=0)
+        spread = decisions.returns.var(correction=0).clamp_min(1e-12)
+        scalars["explained_variance"] = 1.0 - (unexplained / spread).item()
+        scalars |= self._learn(decisions, self.settings.entropy_weight(progress))
+        self.updates += 1
+        return scalars
+
+    @torch.no_grad()
+    def _collect(self) -> dict[str, float]:
+        """Let the policy act; fill the rollout."""
+        batch, rollout = self.batch, self._rollout
+        observations = torch.from_numpy(batch.observations)
+        masks = torch.from_numpy(batch.masks)
+        for step in range(rollout.steps):
+            rollout.before(step, batch)
+            logits = self.network.logits(observations)
+            actions = masking.sample(logits, masks, self.generator)
+            self._logits[step] = logits
+            batch.step(actions.numpy())
+            rollout.after(step, batch, actions)
+        self.steps += rollout.actions.numel()
+        return rollout.scalars()
+
+    @torch.no_grad()
+    def _judge(self) -> Decisions:
+        """Compare what came of each decision with what the critic expected."""
+        rollout, settings = self._rollout, self.settings
+        rewards, ended = rollout.rewards, rollout.ended
+        discounts = step_discounts(rollout.elapsed_s, settings.gamma, settings.discount_per_s)
+        if settings.normalise_rewards:
+            self.reward_scale.see(rewards, discounts, ended)
+            rewards = rewards / self.reward_scale.scale
+        values, following = rollout.values(self.network.value)
+        gains = advantages(rewards, values, following, discounts, ended, trace=settings.gae_lambda)
+        returns = gains + values
+        if settings.normalise_advantages:
+            gains = (gains - gains.mean()) / (gains.std() + 1e-8)
+        masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
+        shares = masking.log_probs(self._logits.flatten(0, 1), masks)
+        return Decisions(
+            observations=rollout.observations[:-1].flatten(0, 1),
+            masks=masks,
+            actions=actions,
+            log_probs=at(shares, actions),
+            entropies=entropy(shares),
+            values=flat(values),
+            advantages=flat(gains),
+            returns=flat(returns),
+        )
+
+    def _learn(self, decisions: Decisions, entropy_weight: float) -> dict[str, float]:
+        """Take gradient steps on minibatches until the passes are over or trust ends."""
+        settings = self.settings
+        is_actor_learning = self.updates >= settings.critic_first
+        figures: dict[str, float] = {"policy_loss": 0.0, "kl": 0.0, "clip_share": 0.0}
+        losses: list[float] = []
+        value_losses: list[float] = []
+        for part in self._minibatches(decisions):
+            value_loss = self._value_loss(part)
+            loss = settings.value_weight * value_loss
+            if is_actor_learning:
+                policy_loss, figures = self._policy_loss(part, entropy_weight)
+                if settings.target_kl is None or figures["kl"] <= settings.target_kl:
+                    loss = loss + policy_loss
+                elif settings.kl_stops == "actor":
+                    is_actor_learning = False
+                else:
+                    break
+            self._descend(loss)
+            losses.append(loss.item())
+            value_losses.append(value_loss.item())
+        return figures | {
+            "loss": float(np.mean(losses)),
+            "value_loss": float(np.mean(value_losses)),
+            "gradient_steps": float(len(losses)),
+        }
+
+    def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
+        rows = len(decisions.actions)
+        for _ in range(self.settings.epochs):
+            shuffled = torch.randperm(rows, generator=self.generator)
+            for part in shuffled.chunk(self.settings.minibatches):
+                yield decisions.at(part)
+
+    def _policy_loss(
+        self, part: Decisions, entropy_weight: float
+    ) -> tuple[Tensor, dict[str, float]]:
+        """Return the clipped loss less the entropy bonus, and figures on how far the policy is."""
+        clip, clamp = self.settings.clip, self.settings.entropy_clamp
+        shares = masking.log_probs(self.network.logits(part.observations), part.masks)
+        moved = at(shares, part.actions) - part.log_probs
+        ratio = moved.exp()
+        held = ratio.clamp(1.0 - clip, 1.0 + clip)
+        loss = -torch.minimum(ratio * part.advantages, held * part.advantages).mean()
+        bonus = entropy(shares).mean()
+        if clamp is not None:
+            before = part.entropies.mean()
+            bonus = before + (bonus - before).clamp(-clamp, clamp)
+        with torch.no_grad():
+            figures = {
+                "policy_loss": loss.item(),
+                "kl": (ratio - 1.0 - moved).mean().item(),
+                "clip_share": ((ratio - 1.0).abs() > clip).float().mean().item(),
+            }
+        return loss - entropy_weight * bonus, figures
+
+    def _value_loss(self, part: Decisions) -> Tensor:
+        values = self.network.value(part.observations)
+        errors = (values - part.returns).square()
+        if self.settings.value_clip is not None:
+            clip = self.settings.value_clip
+            held = part.values + (values - part.values).clamp(-clip, clip)
+            errors = torch.maximum(errors, (held - part.returns).square())
+        return 0.5 * errors.mean()
+
+    def _descend(self, loss: Tensor) -> None:
+        """Take one step of the optimiser down the gradient of a loss."""
+        self.optimiser.zero_grad()
+        torch.autograd.backward(loss)
+        if self.settings.max_grad_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.max_grad_norm)
+        self.optimiser.step()
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on from here, the environments included."""
+        kept = {
+            "network": self.network.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "generator": self.generator.get_state(),
+            "reward_scale": self.reward_scale.state(),
+            "steps": self.steps,
+            "updates": self.updates,
+            "batch": self.batch.snapshot(),
+        }
+        return copy.deepcopy(kept)  # learning on must not change what was saved
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state; updates then have the same results."""
+        self.network.load_state_dict(state["network"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.generator.set_state(state["generator"])
+        self.reward_scale.load(state["reward_scale"])
+        self.steps = state["steps"]
+        self.updates = state["updates"]
+        self.batch.restore(state["batch"])
+
+
+def at(shares: Tensor, actions: Tensor) -> Tensor:
+    """Return the log-probability of one action per row, (rows,) from (rows, actions)."""
+    return shares.gather(1, actions.unsqueeze(1)).squeeze(1)
+
+
+def entropy(shares: Tensor) -> Tensor:
+    """Return the entropy, in nats, of log-probabilities that are at hand already."""
+    return -(shares.exp() * shares).sum(dim=-1)

@@ -1,0 +1,288 @@
+"""What a policy sees: which jobs of the window fit, and the standard observation.
+
+The standard observation (version 1) has a token per job of the window, the GPU slots (see
+`lookahead`), and globals. All numbers are between −1 and 1. Durations without bound are shown as
+t / (t + unit), so that no scale must be known and order is kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
+from yardmaster.engine.core.reservation import limit_backfill, reserve
+from yardmaster.engine.core.room import fits
+from yardmaster.engine.picking.line import at_place, known_run_s
+from yardmaster.engine.picking.lookahead import show_gpus
+from yardmaster.engine.picking.places import (
+    BOOK,
+    CARD,
+    DEADLINE,
+    FACTS,
+    GLOBALS_AT,
+    HEAD,
+    IS_UNMASKED,
+    KNOWS,
+    LINE_LENGTH,
+    NOOP,
+    PACE,
+    RANK_KEY,
+    RANKS,
+    RESERVES,
+    SHADOW,
+    SHORT_S,
+    SHOWN,
+    SPARE,
+    STAMP,
+    TIME_UNIT_S,
+    TOKEN,
+    TOKENS_AT,
+    WINDOW,
+    NoOp,
+    Pace,
+)
+from yardmaster.engine.state import (
+    AVAILABLE,
+    FREE_GPUS,
+    GPUS,
+    HAS_SHARING,
+    IS_REAL,
+    JOB_SHAPE,
+    JOBS,
+    NEXT_ARRIVAL,
+    NODES,
+    NOTHING,
+    NOW,
+    RUNNING,
+    SHAPE_LIMIT,
+    SHAPES,
+    SUBMIT,
+    VALUE,
+    Ints,
+    Reals,
+)
+
+JOB_FEATURES = (
+    "present",
+    "gpus_log",
+    "gpus",
+    "run_time",
+    "area",
+    "priority",
+    "wait",
+    "stretch",
+    "fits",
+    "reserved",
+    "harmless",
+    "slack",
+    "deadline",
+)
+CARDS = 6
+"""Numbers at the beginning of a token that never change while a job waits."""
+GLOBAL_FEATURES = ("free", "waiting", "hidden", "running", "shadow", "spare")
+
+
+@kernel
+def survey(ints: Ints, reals: Reals, rules: Ints, book: Ints, legal: Ints) -> bool:
+    """Find which jobs of the window fit and what is legal; whether there is anything to decide."""
+    shown = min(book[LINE_LENGTH], rules[WINDOW])
+    book[HEAD] = NOTHING
+    pace = rules[PACE]
+    if pace == Pace.DECISION and (
+        shown == 0 or (ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0)
+    ):
+        return False  # `legal` stays as it is: nobody is asked
+    book[STAMP] += 1
+    is_overtaken, fitting = 0, 0
+    for place in range(shown):
+        is_fitting = _fits_now(ints, book, at_place(book, place))
+        legal[place] = 1 if is_fitting or pace == Pace.COMMIT else 0
+        if is_fitting:
+            fitting += 1
+            if book[HEAD] != NOTHING:
+                is_overtaken = 1
+        elif book[HEAD] == NOTHING:
+            book[HEAD] = at_place(book, place)
+    for place in range(shown, book[SHOWN]):
+        legal[place] = 0
+    if rules[IS_UNMASKED] == 1:
+        for place in range(rules[WINDOW]):
+            legal[place] = 1
+    legal[rules[WINDOW]] = _may_wait(ints, rules, is_overtaken, fitting)
+    if pace == Pace.COMMIT:
+        return shown > 0
+    return fitting > 0 or pace != Pace.DECISION
+
+
+@kernel
+def forbid_all(rules: Ints, legal: Ints) -> None:
+    """Leave only the no-op: the episode is over."""
+    for place in range(rules[WINDOW]):
+        legal[place] = 0
+    legal[rules[WINDOW]] = 1
+
+
+@hot_kernel
+def _fits_now(ints: Ints, book: Ints, job: int) -> bool:
+    """Whether a job could start; looked up once per shape and survey."""
+    shape = ints[ints[JOB_SHAPE] + job]
+    stamps = BOOK + ints[JOBS]
+    if book[stamps + shape] != book[STAMP]:
+        book[stamps + shape] = book[STAMP]
+        book[stamps + ints[SHAPES] + shape] = 1 if fits(ints, shape) else 0
+    return book[stamps + ints[SHAPES] + shape] == 1
+
+
+@hot_kernel
+def _may_wait(ints: Ints, rules: Ints, is_overtaken: int, fitting: int) -> int:
+    """Return 1 if the no-op is legal: something must be able to happen meanwhile."""
+    if rules[PACE] == Pace.COMMIT:
+        return 0
+    if rules[PACE] != Pace.DECISION:
+        return 1
+    can_happen = ints[RUNNING] > 0 or ints[NEXT_ARRIVAL] < ints[JOBS]
+    if fitting == 0:
+        return 1
+    if rules[NOOP] == NoOp.WHEN_BLOCKED:
+        return 1 if is_overtaken == 1 and can_happen else 0
+    return 1 if rules[NOOP] == NoOp.ALWAYS and can_happen else 0
+
+
+@kernel
+def make_reservation(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> None:
+    """Reserve the earliest moment for the first blocked job of the window."""
+    purse[SHADOW] = math.inf
+    purse[SPARE] = float(ints[FREE_GPUS])
+    if rules[RESERVES] == 0 or book[HEAD] == NOTHING:
+        return
+    purse[SHADOW] = reserve(ints, reals, book[HEAD])
+    limit_backfill(ints, reals, purse[SHADOW])
+    if not (REAL_CLUSTERS and ints[IS_REAL] == 1):
+        spare = 0
+        for node in range(ints[NODES]):
+            spare += ints[ints[AVAILABLE] + node]
+        purse[SPARE] = float(spare)
+
+
+@hot_kernel
+def _squashed(seconds: float, unit_s: float) -> float:
+    """Return seconds of any sign as a number between −1 and 1."""
+    return seconds / (abs(seconds) + unit_s)
+
+
+@kernel
+def show_standard(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    cards: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+) -> None:
+    """Write the standard observation; only what changed beyond the last token is blanked."""
+    make_reservation(ints, reals, rules, book, purse)
+    shown = min(book[LINE_LENGTH], rules[WINDOW])
+    size, first = rules[TOKEN], rules[TOKENS_AT]
+    for place in range(shown):
+        _show_token(
+            ints, reals, rules, scales, facts, cards, book, purse, view, place, first + place * size
+        )
+    for blank in range(first + shown * size, first + book[SHOWN] * size):
+        view[blank] = 0.0
+    book[SHOWN] = shown
+    if rules[RANKS] > 0:
+        _show_ranks(ints, rules, facts, book, view, shown)
+    show_gpus(ints, reals, rules, scales, view)
+    _show_globals(ints, reals, rules, scales, book, purse, view, shown)
+
+
+@hot_kernel
+def _show_token(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    cards: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+    place: int,
+    at: int,
+) -> None:
+    job = at_place(book, place)
+    shape = ints[ints[JOB_SHAPE] + job]
+    now, unit = reals[NOW], scales[TIME_UNIT_S]
+    card = rules[CARD] * job
+    for index in range(CARDS):
+        view[at + index] = cards[card + index]
+    run_s = known_run_s(facts, job) if rules[KNOWS] == 1 else 0.0
+    wait_s = now - reals[ints[SUBMIT] + job]
+    view[at + 6] = wait_s / (wait_s + unit)
+    view[at + 7] = wait_s / (wait_s + max(run_s, SHORT_S)) if rules[KNOWS] == 1 else 0.0
+    is_fitting = book[BOOK + ints[JOBS] + ints[SHAPES] + shape]
+    view[at + 8] = float(is_fitting)
+    view[at + 9] = 1.0 if job == book[HEAD] else 0.0
+    view[at + 10] = float(is_fitting)
+    view[at + 11] = 0.0
+    if rules[RESERVES] == 1 and book[HEAD] != NOTHING:
+        is_harmless = is_fitting == 1 and (
+            reals[ints[VALUE] + job] <= reals[ints[SHAPE_LIMIT] + shape]
+        )
+        view[at + 10] = 1.0 if is_harmless else 0.0
+        if purse[SHADOW] < math.inf:
+            view[at + 11] = _squashed(purse[SHADOW] - now - run_s, unit)
+    deadline_s = facts[FACTS + DEADLINE * ints[JOBS] + job]
+    view[at + 12] = 0.0
+    if deadline_s == deadline_s:  # NaN: no deadline
+        view[at + 12] = _squashed(deadline_s - now - run_s, unit)
+
+
+@kernel
+def _show_ranks(
+    ints: Ints, rules: Ints, facts: Reals, book: Ints, view: Reals, shown: int
+) -> None:
+    """Write each job's place in the window under known heuristics: 1/n for the first, 1 the last.
+
+    The window holds a few dozen jobs, so comparing all with all is quicker than sorting.
+    """
+    size, first = rules[TOKEN], rules[TOKENS_AT]
+    for heuristic in range(rules[RANKS]):
+        keys = FACTS + (RANK_KEY + heuristic) * ints[JOBS]
+        at = first + size - rules[RANKS] + heuristic
+        for place in range(shown):
+            job = at_place(book, place)
+            key = facts[keys + job]
+            before = 1
+            for other_place in range(shown):
+                other = at_place(book, other_place)
+                other_key = facts[keys + other]
+                if other_key < key or (other_key == key and other < job):
+                    before += 1
+            view[at + place * size] = before / shown
+
+
+@hot_kernel
+def _show_globals(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+    shown: int,
+) -> None:
+    at, gpus = rules[GLOBALS_AT], float(ints[GPUS])
+    waiting = book[LINE_LENGTH]
+    view[at] = ints[FREE_GPUS] / gpus
+    view[at + 1] = waiting / (waiting + float(rules[WINDOW]))
+    view[at + 2] = (waiting - shown) / (waiting + 1.0)
+    view[at + 3] = min(ints[RUNNING] / gpus, 1.0)
+    view[at + 4] = 0.0
+    if purse[SHADOW] < math.inf:
+        view[at + 4] = _squashed(purse[SHADOW] - reals[NOW], scales[TIME_UNIT_S])
+    view[at + 5] = purse[SPARE] / gpus

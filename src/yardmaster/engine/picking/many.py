@@ -1,0 +1,156 @@
+"""Many environments in one call: what Python calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from yardmaster.engine.compilation import bare, entry_point, kernel
+from yardmaster.engine.picking.places import (
+    BOOK,
+    ELAPSED_S,
+    IS_OVER,
+    LENGTH,
+    NOOPS,
+    PURSE,
+    RETURN,
+    STEPS,
+    WINDOW,
+    End,
+)
+from yardmaster.engine.picking.stepping import begin, look, step
+from yardmaster.engine.picking.terms import settle_reward
+from yardmaster.engine.state import Ints, Reals
+
+
+@kernel
+def _copy_row(source: Any, target: Any, length: int) -> None:
+    for place in range(length):
+        target[place] = source[place]
+
+
+@kernel
+def _begin_one(
+    template_ints: Ints,
+    template_reals: Reals,
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    cards: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+    legal: Ints,
+    lengths: Ints,
+) -> None:
+    """Put an environment at the first decision of an episode."""
+    _copy_row(template_ints, ints, lengths[0])
+    _copy_row(template_reals, reals, lengths[1])
+    for place in range(lengths[2]):
+        book[place] = 0
+    for place in range(lengths[3]):
+        purse[place] = 0.0
+    for place in range(rules[LENGTH]):
+        view[place] = 0.0
+    for action in range(rules[WINDOW] + 1):
+        legal[action] = 0
+    begin(ints, reals, rules, scales, facts, book, purse, legal)
+    look(ints, reals, rules, scales, facts, cards, book, purse, view)
+
+
+@entry_point
+def begin_many(
+    bank_ints: Any,
+    bank_reals: Any,
+    bank_facts: Any,
+    bank_cards: Any,
+    rules: Any,
+    scales: Any,
+    ints: Any,
+    reals: Any,
+    book: Any,
+    purse: Any,
+    views: Any,
+    legal: Any,
+    episodes: Any,
+    lengths: Any,
+    rows: Any,
+) -> None:
+    """Begin in some environments the episodes whose places in the bank are given."""
+    for index in range(len(rows)):
+        row = rows[index]
+        episode = episodes[row]
+        _begin_one(
+            bare(bank_ints[episode]),
+            bare(bank_reals[episode]),
+            bare(ints[row]),
+            bare(reals[row]),
+            bare(rules),
+            bare(scales),
+            bare(bank_facts[episode]),
+            bare(bank_cards[episode]),
+            bare(book[row]),
+            bare(purse[row]),
+            bare(views[row]),
+            bare(legal[row]),
+            bare(lengths),
+        )
+
+
+@entry_point
+def step_many(
+    bank_facts: Any,
+    bank_cards: Any,
+    rules: Any,
+    scales: Any,
+    ints: Any,
+    reals: Any,
+    book: Any,
+    purse: Any,
+    views: Any,
+    legal: Any,
+    episodes: Any,
+    actions: Any,
+    rewards: Any,
+    ends: Any,
+    elapsed_s: Any,
+    first: int,
+    last: int,
+) -> None:
+    """Step environments first … last − 1; those whose episode ends stay at its end."""
+    for row in range(first, last):
+        rewards[row] = _step_one(
+            bare(ints[row]),
+            bare(reals[row]),
+            bare(rules),
+            bare(scales),
+            bare(bank_facts[episodes[row]]),
+            bare(bank_cards[episodes[row]]),
+            bare(book[row]),
+            bare(purse[row]),
+            bare(views[row]),
+            bare(legal[row]),
+            actions[row],
+        )
+        ends[row] = book[row, IS_OVER]
+        elapsed_s[row] = purse[row, ELAPSED_S]
+
+
+@kernel
+def _step_one(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    cards: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+    legal: Ints,
+    action: int,
+) -> float:
+    step(ints, reals, rules, scales, facts, book, purse, legal, action)
+    look(ints, reals, rules, scales, facts, cards, book, purse, view)
+    return settle_reward(scales, purse)

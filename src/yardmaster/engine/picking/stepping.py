@@ -1,0 +1,386 @@
+"""One environment: carry out an action, let time pass until the next decision, look.
+
+See `Pace` for when a policy is asked. Under the normal pace several jobs may start at one instant:
+time passes only when no job of the window fits, or when the policy chooses to wait.
+"""
+
+from __future__ import annotations
+
+import math
+
+from yardmaster.engine.compilation import REAL_CLUSTERS, kernel
+from yardmaster.engine.core.events import next_instant
+from yardmaster.engine.core.outages import handle_outages
+from yardmaster.engine.core.placement import plan_placement
+from yardmaster.engine.core.queue import enqueue
+from yardmaster.engine.core.reservation import plan_beside, until_shadow
+from yardmaster.engine.core.running import finish, start
+from yardmaster.engine.core.tenants import book_usage
+from yardmaster.engine.picking.features import forbid_all, show_standard, survey
+from yardmaster.engine.picking.line import at_place, gpus_of, join_line, leave_line, recount, sort_line
+from yardmaster.engine.picking.other_features import (
+    show_drl_scheduler,
+    show_gpu_optimizer,
+    show_rltune,
+)
+from yardmaster.engine.picking.places import (
+    FEATURES,
+    HEAD,
+    HORIZON_S,
+    INVALID_STEPS,
+    IS_OVER,
+    LINE_LENGTH,
+    MAX_STEPS,
+    NOOPS,
+    PACE,
+    PLACES_BESIDE,
+    SHADOW,
+    STEPS,
+    TICK_S,
+    WINDOW,
+    WORK,
+    WORK_COMING,
+    End,
+    Features,
+    Pace,
+    Term,
+)
+from yardmaster.engine.picking.terms import (
+    begin_step,
+    earn,
+    note_end,
+    note_over,
+    note_start,
+    pass_seconds,
+    work_left,
+)
+from yardmaster.engine.state import (
+    ARRIVAL,
+    ARRIVAL_JOB,
+    DURATION,
+    END,
+    HEAP,
+    IS_REAL,
+    JOB_SHAPE,
+    JOBS,
+    NEXT_ARRIVAL,
+    NOTHING,
+    NOW,
+    OUTAGE,
+    PASSES,
+    RUNNING,
+    SHAPE_LIMIT,
+    SUBMIT,
+    VALUE,
+    Ints,
+    Reals,
+)
+
+
+@kernel
+def begin(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+) -> None:
+    """Begin an episode: let time pass until the first decision."""
+    purse[WORK_COMING] = facts[WORK]
+    begin_step(purse)
+    _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
+
+
+@kernel
+def step(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+    action: int,
+) -> None:
+    """Carry out an action and go on to the next decision or to the end of the episode.
+
+    An action that makes no sense counts as the no-op.
+    """
+    begin_step(purse)
+    book[STEPS] += 1
+    window = rules[WINDOW]
+    is_valid = 0 <= action <= window and legal[action] == 1
+    is_pick = is_valid and action < window and action < book[LINE_LENGTH]
+    if not is_valid or (action < window and not is_pick):
+        book[INVALID_STEPS] += 1
+        earn(purse, Term.INVALID, 1.0)
+    if is_pick:
+        _pick(ints, reals, rules, scales, facts, book, purse, legal, action)
+    else:
+        _wait(ints, reals, rules, scales, facts, book, purse, legal)
+    if book[IS_OVER] == End.NOT_YET and rules[MAX_STEPS] > 0:
+        if book[STEPS] >= rules[MAX_STEPS]:
+            book[IS_OVER] = End.CUT
+    if book[IS_OVER] != End.NOT_YET:
+        note_over(ints, reals, rules, facts, book, purse)
+        if not survey(ints, reals, rules, book, legal):
+            forbid_all(rules, legal)
+
+
+@kernel
+def _pick(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+    place: int,
+) -> None:
+    """Start the job at a place of the window, now or (COMMIT) when it fits."""
+    pace = rules[PACE]
+    job = at_place(book, place)
+    while not _start(ints, reals, rules, facts, book, purse, job):
+        if pace != Pace.COMMIT:  # every action is legal here: nothing happens
+            break
+        moment = next_instant(ints, reals)
+        if moment >= facts[HORIZON_S]:
+            _cut(ints, reals, rules, scales, facts, book, purse)
+            return
+        _go_on(ints, reals, rules, scales, facts, book, purse, moment)
+    if pace == Pace.DECISION or pace == Pace.COMMIT:
+        if not survey(ints, reals, rules, book, legal):
+            _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
+    else:
+        _pass_one(ints, reals, rules, scales, facts, book, purse, legal)
+
+
+@kernel
+def _wait(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+) -> None:
+    """Start nothing; if nothing could ever happen then, start the first job that fits instead."""
+    book[NOOPS] += 1
+    for place in range(min(book[LINE_LENGTH], rules[WINDOW])):
+        if legal[place] == 1:
+            earn(purse, Term.HELD_BACK, work_left(reals, book, purse) / facts[WORK])
+            if rules[PACE] == Pace.DECISION and next_instant(ints, reals) == math.inf:
+                _pick(ints, reals, rules, scales, facts, book, purse, legal, place)
+                return
+            break
+    if rules[PACE] == Pace.DECISION or rules[PACE] == Pace.COMMIT:
+        _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
+    else:
+        _pass_one(ints, reals, rules, scales, facts, book, purse, legal)
+
+
+@kernel
+def _start(
+    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals, job: int
+) -> bool:
+    """Start a waiting job if it fits now.
+
+    A job that would outlast the reservation goes beside it where it can: choosing a harmless job
+    must do no harm.
+    """
+    shape = ints[ints[JOB_SHAPE] + job]
+    if (
+        rules[PLACES_BESIDE] == 1
+        and book[HEAD] != NOTHING
+        and book[HEAD] != job
+        and reals[ints[SHAPE_LIMIT] + shape] == math.inf
+        and purse[SHADOW] < math.inf
+        and reals[ints[VALUE] + job] > until_shadow(ints, reals, shape, purse[SHADOW])
+    ):
+        plan_beside(ints, reals, job)
+    elif not plan_placement(ints, reals, job):
+        return False
+    place = 0
+    while at_place(book, place) != job:
+        place += 1
+    leave_line(ints, reals, book, purse, place)
+    start(ints, reals, job)
+    note_start(ints, reals, facts, book, purse, job)
+    return True
+
+
+@kernel
+def _wait_for_decision(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+) -> None:
+    """Let time pass until there is something to decide, or the episode ends."""
+    while True:
+        moment = next_instant(ints, reals)
+        if moment == math.inf:
+            book[IS_OVER] = End.DONE if book[LINE_LENGTH] == 0 else End.CUT
+            return
+        if moment >= facts[HORIZON_S]:
+            _cut(ints, reals, rules, scales, facts, book, purse)
+            return
+        _go_on(ints, reals, rules, scales, facts, book, purse, moment)
+        if survey(ints, reals, rules, book, legal):
+            return
+
+
+@kernel
+def _cut(
+    ints: Ints, reals: Reals, rules: Ints, scales: Reals, facts: Reals, book: Ints, purse: Reals
+) -> None:
+    """End the episode at its horizon."""
+    seconds = facts[HORIZON_S] - reals[NOW]
+    pass_seconds(ints, reals, rules, scales, facts, book, purse, seconds)
+    reals[NOW] = facts[HORIZON_S]
+    book[IS_OVER] = End.CUT
+
+
+@kernel
+def _go_on(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    moment: float,
+) -> None:
+    """Go to the next instant: completions, repairs and failures, arrivals."""
+    pass_seconds(ints, reals, rules, scales, facts, book, purse, moment - reals[NOW])
+    reals[NOW] = moment
+    ints[PASSES] += 1
+    is_real = REAL_CLUSTERS and ints[IS_REAL] == 1
+    if is_real:
+        book_usage(ints, reals)
+    while ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] <= moment:
+        _end(ints, reals, facts, book, purse)
+    if is_real:
+        outages = ints[OUTAGE]
+        handle_outages(ints, reals)
+        if ints[OUTAGE] != outages:
+            recount(ints, reals, rules, book, purse)
+    while _next_arrival(ints, reals) <= moment:
+        _admit(ints, reals, rules, book, purse)
+    sort_line(ints, reals, rules, book, purse)
+
+
+@kernel
+def _end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals) -> None:
+    """End the running job that ends first."""
+    job = ints[ints[HEAP] + 0]
+    note_end(ints, reals, facts, book, purse, job)
+    finish(ints, reals, job)
+
+
+@kernel
+def _next_arrival(ints: Ints, reals: Reals) -> float:
+    """Return the second of the next arrival; infinity if there is none."""
+    if ints[NEXT_ARRIVAL] >= ints[JOBS]:
+        return math.inf
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        return reals[ints[ARRIVAL] + ints[ints[ARRIVAL_JOB] + ints[NEXT_ARRIVAL]]]
+    return reals[ints[SUBMIT] + ints[NEXT_ARRIVAL]]
+
+
+@kernel
+def _admit(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> None:
+    """Let the next job join the line, unless it can never be placed."""
+    job = ints[NEXT_ARRIVAL]
+    if REAL_CLUSTERS and ints[IS_REAL] == 1:
+        job = ints[ints[ARRIVAL_JOB] + ints[NEXT_ARRIVAL]]
+    ints[NEXT_ARRIVAL] += 1
+    if ints[ints[JOB_SHAPE] + job] >= 0:
+        enqueue(ints, reals, job)
+        join_line(ints, reals, rules, book, purse, job)
+        purse[WORK_COMING] -= reals[ints[DURATION] + job] * gpus_of(ints, job)
+
+
+@kernel
+def _pass_one(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    legal: Ints,
+) -> None:
+    """Let one event happen (EVENT) or one tick go by (TICK), then be asked again."""
+    if rules[PACE] == Pace.EVENT:
+        _pop_event(ints, reals, rules, scales, facts, book, purse)
+    else:
+        until = reals[NOW] + scales[TICK_S]
+        while next_instant(ints, reals) <= until:
+            moment = next_instant(ints, reals)
+            _go_on(ints, reals, rules, scales, facts, book, purse, moment)
+        pass_seconds(ints, reals, rules, scales, facts, book, purse, until - reals[NOW])
+        reals[NOW] = until
+        sort_line(ints, reals, rules, book, purse)
+    if next_instant(ints, reals) == math.inf and book[LINE_LENGTH] == 0:
+        book[IS_OVER] = End.DONE
+    elif reals[NOW] >= facts[HORIZON_S]:
+        book[IS_OVER] = End.CUT
+    survey(ints, reals, rules, book, legal)
+
+
+@kernel
+def _pop_event(
+    ints: Ints, reals: Reals, rules: Ints, scales: Reals, facts: Reals, book: Ints, purse: Reals
+) -> None:
+    """Let exactly one arrival or completion happen; arrivals come first."""
+    arrival = _next_arrival(ints, reals)
+    moment = next_instant(ints, reals)
+    if moment == math.inf:
+        return
+    pass_seconds(ints, reals, rules, scales, facts, book, purse, moment - reals[NOW])
+    reals[NOW] = moment
+    ints[PASSES] += 1
+    if arrival == moment:
+        _admit(ints, reals, rules, book, purse)
+    else:
+        _end(ints, reals, facts, book, purse)
+    sort_line(ints, reals, rules, book, purse)
+
+
+@kernel
+def look(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    cards: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+) -> None:
+    """Write what the policy sees."""
+    features = rules[FEATURES]
+    if features == Features.STANDARD:
+        show_standard(ints, reals, rules, scales, facts, cards, book, purse, view)
+    elif features == Features.GPU_OPTIMIZER:
+        show_gpu_optimizer(ints, reals, rules, scales, facts, book, view)
+    elif features == Features.DRL_SCHEDULER:
+        show_drl_scheduler(ints, rules, scales, facts, book, view)
+    else:
+        show_rltune(ints, reals, rules, book, view)

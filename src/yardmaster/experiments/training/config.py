@@ -1,0 +1,262 @@
+"""What a training run is asked to do, from TOML and from options.
+
+```toml
+[task]              # what is scheduled where: `yardmaster.envs.task.Task`, and of its `Sight`
+preset = "default"
+[learner]           # who learns, and how: the settings of the learner
+name = "ppo"
+preset = "default"
+[learner.network]
+arch = "kernel"
+[train]             # how long, on what, judged how: `TrainSettings`
+steps = 1_000_000
+```
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from yardmaster.errors import InvalidConfigError, YardmasterError
+from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
+from yardmaster.experiments.training.tables import (
+    NONE,
+    checked,
+    filled,
+    kinds_of,
+    read_tables,
+    table_of,
+)
+from yardmaster.names import did_you_mean
+
+if TYPE_CHECKING:
+    from yardmaster.envs.task import Task
+
+TABLES = ("task", "learner", "train")
+COMMAND = "yardmaster train"
+DEFAULT_LEARNER = "ppo"
+DEFAULT_TASK = "default"
+BUDGET = "total_steps"
+"""The learners' setting that says for how many environment steps they will be trained."""
+_INTERVAL = re.compile(r"(\d+(?:\.\d+)?)\s*s")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSettings:
+    """How long to train, on what, and how to judge it."""
+
+    steps: int = 1_000_000
+    """Environment steps in all."""
+    envs: int = 64
+    """Environments that step together."""
+    seed: int = 0
+    """Of the network's weights, the exploration and the training episodes."""
+    warm_start: str | None = None
+    """Heuristic to imitate before learning begins."""
+    warm_start_steps: int = 50_000
+    """Decisions of that heuristic to learn from."""
+    eval_every: int = 50_000
+    """Environment steps between evaluations on the validation episodes."""
+    eval_episodes: int = 32
+    """Validation episodes, always the same."""
+    metric: str = "returns"
+    """What the best policy is chosen by: returns, jct_s, wait_s, bounded_slowdown, slowdown,
+    utilisation, makespan_s or unfinished."""
+    against: tuple[str, ...] | None = None
+    """Heuristics that play the validation episodes too; by default the well-known ones that can
+    play the task."""
+    patience: int | None = None
+    """Stop after so many evaluations in a row without a new best."""
+    checkpoint_every: int | str = "300s"
+    """Environment steps between checkpoints, or seconds, written "300s"."""
+    threads: int | None = None
+    """Threads of torch and of the environments; by default one per core."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the network is."""
+    tensorboard: bool | None = None
+    """Whether to write event files; by default where tensorboardX is installed."""
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no sense.
+
+        Raises:
+            InvalidConfigError: with every mistake.
+        """
+        counts = ("steps", "envs", "warm_start_steps", "eval_every", "eval_episodes")
+        least = dict.fromkeys(counts, 1) | {"patience": 1, "threads": 1, "seed": 0}
+        mistakes = [
+            f"{name}: must be at least {low}, got {value}"
+            for name, low in least.items()
+            if (value := getattr(self, name)) is not None and value < low
+        ]
+        if self.metric not in HIGHER_IS_BETTER:
+            hint = did_you_mean(self.metric, HIGHER_IS_BETTER)
+            known = ", ".join(HIGHER_IS_BETTER)
+            mistakes.append(f"metric: unknown metric {self.metric!r}.{hint} Known: {known}")
+        if self.checkpoint_steps is None and not self.checkpoint_s:
+            mistakes.append(
+                "checkpoint_every: must be a number of steps above 0, or seconds such as '300s',"
+                f" got {self.checkpoint_every!r}"
+            )
+        if mistakes:
+            raise InvalidConfigError("train", mistakes)
+
+    @property
+    def checkpoint_steps(self) -> int | None:
+        """Environment steps between checkpoints, if they are counted in steps."""
+        every = str(self.checkpoint_every)
+        return int(every) if every.isdecimal() and int(every) > 0 else None
+
+    @property
+    def checkpoint_s(self) -> float | None:
+        """Seconds between checkpoints, if they are counted in seconds."""
+        found = _INTERVAL.fullmatch(str(self.checkpoint_every))
+        return float(found[1]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """Everything a training run is asked to do, resolved."""
+
+    task: Task
+    learner: str
+    """Name of the learner."""
+    settings: Any
+    """The learner's settings; its budget is `train.steps`."""
+    train: TrainSettings = TrainSettings()
+    preset: str = "default"
+    """What the settings were called before any of them was changed, for people."""
+    task_preset: str = DEFAULT_TASK
+    """The same of the task."""
+
+    def tables(self) -> dict[str, Any]:
+        """Return it as tables that `config_from` reads to the same effect."""
+        settings = table_of(self.settings)
+        del settings[BUDGET]  # said once, by train.steps
+        return {
+            "task": {"preset": self.task_preset} | _task_table(self.task),
+            "learner": {"name": self.learner, "preset": self.preset} | settings,
+            "train": table_of(self.train),
+        }
+
+    def with_train(self, **changes: Any) -> TrainConfig:
+        """Return it with other `train` settings; the learner's budget follows `steps`."""
+        train = dataclasses.replace(self.train, **changes)
+        settings = dataclasses.replace(self.settings, **{BUDGET: train.steps})
+        return dataclasses.replace(self, train=train, settings=settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Tables from one place: a file, or the options of a command."""
+
+    tables: Mapping[str, Any]
+    where: str
+    """The place, for messages."""
+
+    def table(self, name: str) -> dict[str, Any]:
+        """Return one of its tables, empty if it has none."""
+        return dict(self.tables.get(name, {}))
+
+
+def read_config(path: Path | None, options: Mapping[str, Any] | None = None) -> TrainConfig:
+    """Read a configuration from a file, from a command's options, or both; options win.
+
+    Args:
+        path: a TOML file.
+        options: tables like those of the file.
+
+    Raises:
+        InvalidConfigError: with every mistake of a place.
+        UnknownNameError: for a task, learner or preset that does not exist.
+    """
+    layers = [] if path is None else [Layer(read_tables(path), str(path))]
+    return config_from([*layers, Layer(options or {}, COMMAND)])
+
+
+def config_from(layers: Sequence[Layer]) -> TrainConfig:
+    """Resolve a configuration; later layers win over earlier ones.
+
+    Raises:
+        InvalidConfigError: with every mistake of the first layer that has any.
+        UnknownNameError: for a task, learner or preset that does not exist.
+    """
+    from yardmaster.agents.learners import LEARNERS
+    from yardmaster.envs.task import TASKS
+
+    for layer in layers:
+        _refuse_unknown_tables(layer)
+    learner = _chosen(layers, "learner", "name", DEFAULT_LEARNER)
+    preset = _chosen(layers, "learner", "preset", "default")
+    task_preset = _chosen(layers, "task", "preset", DEFAULT_TASK)
+    settings = LEARNERS[learner].preset(preset)
+    task = TASKS[task_preset]
+    train = TrainSettings(steps=settings.total_steps)
+    for layer in layers:
+        mistakes: list[str] = []
+        task = _task_filled(task, _without(layer.table("task"), "preset"), mistakes)
+        own = _without(layer.table("learner"), "name", "preset")
+        if BUDGET in own:
+            mistakes.append(f"learner.{BUDGET}: is said by train.steps")
+            del own[BUDGET]
+        settings = filled(settings, own, "learner", mistakes)
+        train = filled(train, layer.table("train"), "train", mistakes)
+        if mistakes:
+            raise InvalidConfigError(layer.where, mistakes)
+    config = TrainConfig(task, learner, settings, train, preset, task_preset)
+    return config.with_train()
+
+
+def _task_kinds() -> dict[str, Any]:
+    """Return the kinds of a task's settings; those of its sight stand beside them in a table."""
+    from yardmaster.engine.picking.sight import Sight
+    from yardmaster.envs.task import Task
+
+    return _without(kinds_of(Task), "sight") | kinds_of(Sight)
+
+
+def _task_filled(base: Task, table: Mapping[str, Any], mistakes: list[str]) -> Task:
+    values = checked(table, _task_kinds(), "task", mistakes)
+    try:
+        return base.changed(**values)
+    except YardmasterError as error:
+        mistakes.append(f"task: {error}")
+        return base
+
+
+def _task_table(task: Task) -> dict[str, Any]:
+    """Return a task as a table, what it leaves open included."""
+    return dict.fromkeys(_task_kinds(), NONE) | task.to_table()
+
+
+def _chosen(layers: Sequence[Layer], table: str, key: str, default: str) -> str:
+    """Return the last name that a layer gives."""
+    name = default
+    for layer in layers:
+        given = layer.table(table).get(key, name)
+        if not isinstance(given, str):
+            raise InvalidConfigError(layer.where, [f"{table}.{key}: must be text, got {given!r}"])
+        name = given
+    return name
+
+
+def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def _refuse_unknown_tables(layer: Layer) -> None:
+    allowed = ", ".join(f"[{name}]" for name in TABLES)
+    mistakes = [
+        f"{key}: unknown table.{did_you_mean(key, TABLES)} Allowed: {allowed}"
+        if key not in TABLES
+        else f"{key}: must be a table"
+        for key, value in layer.tables.items()
+        if key not in TABLES or not isinstance(value, Mapping)
+    ]
+    if mistakes:
+        raise InvalidConfigError(layer.where, mistakes)
