@@ -92,9 +92,7 @@ def test_returns_to_go_are_sums_of_discounted_rewards(shape, seed, per_s):
             if is_last[step, row]:
                 expected[first, row] += worth * following[step, row]
                 break
-    np.testing.assert_allclose(
-        returns_to_go(rewards, tails, discounts, ended), expected, atol=1e-9
-    )
+    np.testing.assert_allclose(returns_to_go(rewards, tails, discounts, ended), expected, atol=1e-9)
 
 
 @given(st.lists(st.floats(0.0, 1e5), min_size=1, max_size=8), st.floats(0.5, 1.0))

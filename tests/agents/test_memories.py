@@ -192,6 +192,7 @@ class Script:
         self.show(0)
 
     def show(self, step: int) -> None:
+        """Be as after that many steps."""
         self.observations = np.array([[env, step, 0] for env in range(self.size)], np.float32)
         self.final_observations = self.observations + np.array([0, 0, 1], np.float32)
         self.masks = self.all_masks[step]

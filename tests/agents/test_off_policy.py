@@ -24,7 +24,7 @@ from yardmaster.testing.toys import OneMachine
 
 QUICK: dict[str, Any] = {
     "steps_per_update": 1_000,
-    "batch_size": 128,
+    "batch_size": 64,
     "memory_size": 8_000,
     "warmup_steps": 1_000,
     "learning_rate": 2e-3,
@@ -48,15 +48,6 @@ LEARNERS: dict[str, tuple[type[OffPolicyLearner[Any]], Any]] = {
 }
 SMALL = NetworkSettings(arch="mlp", hidden=(8,))
 every_learner = pytest.mark.parametrize("name", LEARNERS)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Networks this small are slower on several threads, above all beside other tests."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def preferences(learner: OffPolicyLearner[Any], batch: Any) -> torch.Tensor:
@@ -111,25 +102,28 @@ class OneState:
         self.elapsed_s = np.full(4, 2.0)
         self.terminated = np.full(4, ends == "terminated")
         self.truncated = np.full(4, ends == "truncated")
-        # At the end of its own accord nothing is legal any more.
         self.final_observations = self.observations
-        self.final_masks = self.masks & (ends != "terminated")
+        self.final_masks = self.masks.copy()
+        if ends == "terminated":  # whether anything is still legal then must not matter
+            self.final_masks[::2] = False
         self.episode_returns = np.ones(4)
         self.episode_steps = np.ones(4, dtype=np.int64)
         self.episode_noops = np.zeros(4, dtype=np.int64)
 
     def reset(self, seed: int) -> None:
-        pass
+        """Nothing ever changes."""
 
     def step(self, actions: np.ndarray) -> None:
+        """Earn 1."""
         assert not actions.any(), "an illegal action"
         self.rewards[:] = 1.0
 
     def snapshot(self) -> dict[str, Any]:
+        """Nothing to keep."""
         return {}
 
     def restore(self, snapshot: Mapping[str, Any]) -> None:
-        pass
+        """Nothing ever changed."""
 
 
 def learned_value(name: str, ends: str, **changes: Any) -> float:
@@ -162,12 +156,10 @@ def values_of(learner: OffPolicyLearner[Any], batch: OneState) -> float:
     [
         ("never", {"gamma": 0.5}, 2.0),
         ("truncated", {"gamma": 0.5}, 2.0),
-        ("terminated", {"gamma": 0.5}, 1.0),
-        ("never", {"gamma": 0.5, "discount_per_s": 1.0}, 4 / 3),
+        ("terminated", {"gamma": 0.5, "reward_scale": 3.0}, 1.0),
         ("truncated", {"gamma": 0.5, "discount_per_s": 4.0}, 1 / (1 - 0.5**0.5)),
-        ("never", {"gamma": 0.5, "reward_scale": 10.0}, 2.0),
     ],
-    ids=["never", "truncated", "terminated", "per_s", "truncated_per_s", "scaled"],
+    ids=["never", "truncated", "terminated", "per_s"],
 )
 @every_learner
 def test_values_are_those_of_the_definition(name, ends, changes, expected):
@@ -182,7 +174,7 @@ def test_values_are_those_of_the_definition(name, ends, changes, expected):
 def test_illegal_actions_do_not_count_in_targets(name):
     """However much the networks think of an illegal next action, the aim ignores it."""
     kind, settings = LEARNERS[name]
-    settings = replace(settings, warmup_steps=20, batch_size=16, gamma=0.5)
+    settings = replace(settings, warmup_steps=20, batch_size=16, gamma=0.5, gradient_steps=5)
     if name == "rainbow":
         settings = replace(settings, atoms=1)
     learner = kind(OneState("never"), settings, seed=0)
@@ -204,7 +196,8 @@ def test_illegal_actions_do_not_count_in_targets(name):
 def test_scalars_say_what_happened(name):
     """Steps, shares, episodes and what was learned, with learning figures only after warm-up."""
     kind, settings = LEARNERS[name]
-    learner = kind(OneMachine(16), replace(settings, warmup_steps=1_500, network=SMALL), seed=0)
+    settings = replace(settings, warmup_steps=1_500, network=SMALL, gradient_steps=30)
+    learner = kind(OneMachine(16), settings, seed=0)
     first, second = learner.update(), learner.update()
     assert (first["steps"], second["steps"]) == (1_008.0, 1_008.0)  # 63 whole steps of 16
     assert first["noop_share"] == 0.0
@@ -229,7 +222,7 @@ def test_a_loaded_learner_goes_on_identically(name, updates, tmp_path: Path):
     """Saved to a file and loaded into another learner, the next updates are the same to the bit."""
     kind, settings = LEARNERS[name]
     settings = replace(
-        settings, steps_per_update=190, gradient_steps=5, network=SMALL, warmup_steps=300
+        settings, steps_per_update=170, gradient_steps=5, network=SMALL, warmup_steps=300
     )
     learner = kind(OneMachine(16), settings, seed=5)
     for _ in range(updates):
@@ -253,7 +246,7 @@ def test_evaluating_between_updates_changes_nothing(name):
     """Whoever judges the network greedily leaves training as it was."""
     kind, settings = LEARNERS[name]
     settings = replace(
-        settings, steps_per_update=190, gradient_steps=5, network=SMALL, warmup_steps=100
+        settings, steps_per_update=170, gradient_steps=5, network=SMALL, warmup_steps=100
     )
     watched, alone = (kind(OneMachine(16), settings, seed=5) for _ in range(2))
     for _ in range(3):

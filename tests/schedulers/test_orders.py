@@ -47,6 +47,7 @@ FORMULAS = {
     "lifo": lambda j, _now: -j.s,
     "smallest-first": lambda j, _now: (j.n, j.s),
     "largest-first": lambda j, _now: -j.n,
+    "largest-shortest": lambda j, _now: (-j.n, j.r),
     "sjf": lambda j, _now: (j.r, j.s),
     "srpt": lambda j, _now: j.r,
     "ljf": lambda j, _now: -j.r,

@@ -149,7 +149,7 @@ class _Lesson:
                 raise ConformanceError("The expert to clone chose an illegal action.")
             labels = carried_out = torch.from_numpy(wanted.astype(np.int64))
             if learner_share:
-                logits = network.logits(rollout.observations[step])
+                logits = network.logits(rollout.observations[step], masks)
                 own = masking.sample(logits, masks, self.generator)
                 is_own = torch.rand(batch.size, generator=self.generator) < learner_share
                 carried_out = torch.where(is_own, own, labels)
@@ -170,9 +170,10 @@ class _Lesson:
         losses: list[tuple[float, float]] = []
         for _ in range(self.settings.epochs):
             returns = _joined([self._returns(one) for one in self.watched])
+            columns = (observations, masks, labels, returns)
             shuffled = torch.randperm(len(labels), generator=self.generator)
             losses = [
-                self._descend(observations[rows], masks[rows], labels[rows], returns[rows])
+                self._descend(*(column.index_select(0, rows) for column in columns))
                 for rows in torch.split(shuffled, self.settings.minibatch)
             ]
         loss, value_loss = np.mean(losses, axis=0).tolist()
@@ -183,7 +184,7 @@ class _Lesson:
     ) -> tuple[float, float]:
         """Take one gradient step; return the losses of policy and critic."""
         network = self.network
-        shares = masking.log_probs(network.logits(observations), masks)
+        shares = masking.log_probs(network.logits(observations, masks), masks)
         loss = nn.functional.nll_loss(shares, labels)
         value_loss = nn.functional.mse_loss(network.value(observations), returns)
         self.optimiser.zero_grad()
@@ -215,7 +216,7 @@ class _Lesson:
             rollout.observations[:-1], rollout.masks, rollout.actions, strict=True
         ):
             has_choice = masks.sum(dim=-1) > 1
-            preferred = masking.greedy(self.network.logits(observations), masks)
+            preferred = masking.greedy(self.network.logits(observations, masks), masks)
             agreed += int((preferred == labels)[has_choice].sum())
             choices += int(has_choice.sum())
         return agreed / choices if choices else 1.0

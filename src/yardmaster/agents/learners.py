@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from typing import Any, Protocol, cast
 
@@ -15,6 +15,7 @@ from torch import nn
 from yardmaster.agents import masking
 from yardmaster.agents.networks import QNetwork
 from yardmaster.envs.protocol import Batch
+from yardmaster.errors import YardmasterError
 from yardmaster.names import Registry, unknown
 
 
@@ -43,10 +44,24 @@ class LearnerKind:
     class_name: str
     summary: str
 
-    def build(self, batch: Batch, settings: Any, seed: int) -> Learner:
-        """Return a fresh learner, which begins fresh episodes in its environments."""
+    def build(self, batch: Batch, settings: Any, seed: int, *, device: str = "cpu") -> Learner:
+        """Return a fresh learner, which begins fresh episodes in its environments.
+
+        Raises:
+            YardmasterError: if its network cannot be on the device.
+        """
         made: Callable[..., Learner] = getattr(import_module(self.module), self.class_name)
+        if device != "cpu":
+            settings = self._on(device, settings)
         return made(batch, settings, seed)
+
+    def _on(self, device: str, settings: Any) -> Any:
+        """Return the settings of a learner whose network is on another device than the CPU."""
+        if "device" not in {field.name for field in fields(settings)}:
+            raise YardmasterError(f"{self.name} learns on the CPU only: use --device cpu.")
+        if device == "cuda" and not torch.cuda.is_available():
+            raise YardmasterError("There is no CUDA device here: use --device cpu.")
+        return replace(settings, device=device)
 
     def presets(self) -> Mapping[str, Any]:
         """Return its settings by name of the preset; `default` is always there."""

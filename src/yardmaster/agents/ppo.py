@@ -77,7 +77,7 @@ class PPOSettings:
     """Updates at the beginning in which only the critic learns. For a policy that is good
     already, e.g. cloned: the mistakes of a critic that does not know it yet would spoil it."""
     max_grad_norm: float | None = 0.5
-    """Longer gradients are shortened to this length; None leaves them."""
+    """Longer gradients, of policy and critic each, are shortened to this length; None: never."""
     normalise_advantages: bool = True
     """Whether the advantages of an update are brought to mean 0 and spread 1."""
     normalise_rewards: bool = True
@@ -183,6 +183,8 @@ class Decisions:
 
     observations: Tensor
     masks: Tensor
+    is_choice: Tensor
+    """Whether more than one action was legal: the others say nothing about the policy."""
     actions: Tensor
     log_probs: Tensor
     """Of the actions, under the policy that took them."""
@@ -195,15 +197,21 @@ class Decisions:
     """What the critic should have expected."""
 
     def at(self, rows: Tensor) -> Decisions:
-        """Return some of them."""
-        return Decisions(*(getattr(self, name)[rows] for name in self.__slots__))
+        """Return some of them, by their numbers."""
+        # Ten times as quick as indexing with brackets, and most of what a minibatch costs.
+        return Decisions(*(getattr(self, name).index_select(0, rows) for name in self.__slots__))
 
 
 class PPO:
     """Learns a policy by small trusted steps, and a critic beside it."""
 
     def __init__(
-        self, batch: Batch, settings: PPOSettings, seed: int, network: ActorCritic | None = None
+        self,
+        batch: Batch,
+        settings: PPOSettings,
+        seed: int,
+        network: ActorCritic | None = None,
+        device: str = "cpu",
     ) -> None:
         """Begin fresh episodes in all environments.
 
@@ -213,22 +221,26 @@ class PPO:
             seed: Of the network's first weights, of the environments and of all chance.
             network: A network to begin from instead of a fresh one, e.g. cloned from a heuristic.
                 It is trained in place.
+            device: Where the network is and learns: `cpu`, or `cuda`, where results may differ in
+                the last digits from run to run.
         """
         self.batch = batch
         self.settings = settings
+        self.device = torch.device(device)
         self.network = network or actor_critic(settings.network, batch.layout, seed)
+        self.network.to(self.device)
         actor = [*self.network.body.parameters(), *self.network.head.parameters()]
         rate = settings.learning_rate
         self._rates = (rate, settings.critic_learning_rate or rate)
         groups = [{"params": actor}, {"params": list(self.network.critic.parameters())}]
         self.optimiser = torch.optim.Adam(groups, lr=rate, eps=1e-5, fused=True)
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
         self.reward_scale = ReturnScale(batch.size)
         self.steps = 0
         """Environment steps so far."""
         self.updates = 0
         steps = math.ceil(settings.steps_per_update / batch.size)
-        self._rollout = Rollout(steps, batch.size, batch.layout)
+        self._rollout = Rollout(steps, batch.size, batch.layout, self.device)
         self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
         batch.reset(seed)
 
@@ -240,7 +252,7 @@ class PPO:
         scalars = self._collect()
         decisions = self._judge()
         scalars["learning_rate"] = self.optimiser.param_groups[0]["lr"]
-        scalars["entropy"] = decisions.entropies.mean().item()
+        scalars["entropy"] = mean(decisions.entropies[decisions.is_choice]).item()
         unexplained = (decisions.returns - decisions.values).var(correction=0)
         spread = decisions.returns.var(correction=0).clamp_min(1e-12)
         scalars["explained_variance"] = 1.0 - (unexplained / spread).item()
@@ -252,14 +264,13 @@ class PPO:
     def _collect(self) -> dict[str, float]:
         """Let the policy act; fill the rollout."""
         batch, rollout = self.batch, self._rollout
-        observations = torch.from_numpy(batch.observations)
-        masks = torch.from_numpy(batch.masks)
         for step in range(rollout.steps):
             rollout.before(step, batch)
-            logits = self.network.logits(observations)
+            masks = rollout.masks[step]
+            logits = self.network.logits(rollout.observations[step], masks)
             actions = masking.sample(logits, masks, self.generator)
             self._logits[step] = logits
-            batch.step(actions.numpy())
+            batch.step(actions.cpu().numpy())
             rollout.after(step, batch, actions)
         self.steps += rollout.actions.numel()
         return rollout.scalars()
@@ -274,21 +285,28 @@ class PPO:
             self.reward_scale.see(rewards, discounts, ended)
             rewards = rewards / self.reward_scale.scale
         values, following = rollout.values(self.network.value)
-        gains = advantages(rewards, values, following, discounts, ended, trace=settings.gae_lambda)
-        returns = gains + values
-        if settings.normalise_advantages:
-            gains = (gains - gains.mean()) / (gains.std() + 1e-8)
+        surplus = advantages(
+            rewards, values, following, discounts, ended, trace=settings.gae_lambda
+        )
         masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
+        is_choice = masks.sum(dim=-1) > 1
+        expected, gains = flat(values).to(self.device), flat(surplus).to(self.device)
+        returns = expected + gains
+        if settings.normalise_advantages:
+            of_choices = gains[is_choice]
+            spread = of_choices.std(correction=0) if len(of_choices) else 1.0
+            gains = (gains - mean(of_choices)) / (spread + 1e-8)
         shares = masking.log_probs(self._logits.flatten(0, 1), masks)
         return Decisions(
             observations=rollout.observations[:-1].flatten(0, 1),
             masks=masks,
+            is_choice=is_choice,
             actions=actions,
             log_probs=at(shares, actions),
             entropies=entropy(shares),
-            values=flat(values),
-            advantages=flat(gains),
-            returns=flat(returns),
+            values=expected,
+            advantages=gains,
+            returns=returns,
         )
 
     def _learn(self, decisions: Decisions, entropy_weight: float) -> dict[str, float]:
@@ -321,29 +339,33 @@ class PPO:
     def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
         rows = len(decisions.actions)
         for _ in range(self.settings.epochs):
-            shuffled = torch.randperm(rows, generator=self.generator)
+            shuffled = torch.randperm(rows, generator=self.generator, device=self.device)
             for part in shuffled.chunk(self.settings.minibatches):
                 yield decisions.at(part)
 
     def _policy_loss(
         self, part: Decisions, entropy_weight: float
     ) -> tuple[Tensor, dict[str, float]]:
-        """Return the clipped loss less the entropy bonus, and figures on how far the policy is."""
+        """Return the clipped loss less the entropy bonus, and figures on how far the policy is.
+
+        All are means over decisions in which there was a choice.
+        """
+        part = part.at(part.is_choice.nonzero().squeeze(1))
         clip, clamp = self.settings.clip, self.settings.entropy_clamp
-        shares = masking.log_probs(self.network.logits(part.observations), part.masks)
+        shares = masking.log_probs(self.network.logits(part.observations, part.masks), part.masks)
         moved = at(shares, part.actions) - part.log_probs
         ratio = moved.exp()
         held = ratio.clamp(1.0 - clip, 1.0 + clip)
-        loss = -torch.minimum(ratio * part.advantages, held * part.advantages).mean()
-        bonus = entropy(shares).mean()
+        loss = -mean(torch.minimum(ratio * part.advantages, held * part.advantages))
+        bonus = mean(entropy(shares))
         if clamp is not None:
-            before = part.entropies.mean()
+            before = mean(part.entropies)
             bonus = before + (bonus - before).clamp(-clamp, clamp)
         with torch.no_grad():
             figures = {
                 "policy_loss": loss.item(),
-                "kl": (ratio - 1.0 - moved).mean().item(),
-                "clip_share": ((ratio - 1.0).abs() > clip).float().mean().item(),
+                "kl": mean(ratio - 1.0 - moved).item(),
+                "clip_share": mean(((ratio - 1.0).abs() > clip).float()).item(),
             }
         return loss - entropy_weight * bonus, figures
 
@@ -361,7 +383,9 @@ class PPO:
         self.optimiser.zero_grad()
         torch.autograd.backward(loss)
         if self.settings.max_grad_norm is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.max_grad_norm)
+            # Apart: they are separate networks, and a surprised critic must not hold up the policy.
+            for group in self.optimiser.param_groups:
+                nn.utils.clip_grad_norm_(group["params"], self.settings.max_grad_norm)
         self.optimiser.step()
 
     def state(self) -> dict[str, Any]:
@@ -391,6 +415,11 @@ class PPO:
 def at(shares: Tensor, actions: Tensor) -> Tensor:
     """Return the log-probability of one action per row, (rows,) from (rows, actions)."""
     return shares.gather(1, actions.unsqueeze(1)).squeeze(1)
+
+
+def mean(numbers: Tensor) -> Tensor:
+    """Return the mean; 0 of nothing."""
+    return numbers.sum() / max(len(numbers), 1)
 
 
 def entropy(shares: Tensor) -> Tensor:

@@ -94,14 +94,12 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
 
     def warm(self, returns: Reals) -> None:
         """Set the range of values, from the returns seen where the settings leave it open."""
-        # Every episode passes through states with nothing left to earn.
-        low, high = min(0.0, float(returns.min())), max(0.0, float(returns.max()))
-        margin = MARGIN * (high - low) or 1.0
-        given_low, given_high = self.settings.v_min, self.settings.v_max
-        low = low - margin if given_low is None else given_low * self.scale
-        high = high + margin if given_high is None else given_high * self.scale
+        v_min, v_max = self.settings.v_min, self.settings.v_max
+        least = None if v_min is None else v_min * self.scale
+        greatest = None if v_max is None else v_max * self.scale
+        support = torch.linspace(*value_range(returns, least, greatest), self.settings.atoms)
         for network in (self.network, self.target):
-            network.support.copy_(torch.linspace(low, max(high, low + margin), self.settings.atoms))
+            network.support.copy_(support)
 
     @torch.no_grad()
     def choose(self) -> Rows:
@@ -169,6 +167,17 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
         losses = (torch.xlogy(aims, aims) - aims * shares).sum(dim=-1)
         values = shares.detach().exp() @ support
         return losses, values, (aims @ support - values).abs()
+
+
+def value_range(returns: Reals, least: float | None, greatest: float | None) -> tuple[float, float]:
+    """Return the range that values are expected in, from returns seen and what is given of it."""
+    # Every episode passes through states with nothing left to earn.
+    low, high = min(0.0, float(returns.min())), max(0.0, float(returns.max()))
+    margin = MARGIN * (high - low) or 1.0
+    return (
+        min(low, low if greatest is None else greatest) - margin if least is None else least,
+        max(high, high if least is None else least) + margin if greatest is None else greatest,
+    )
 
 
 def of_action(logits: Tensor, actions: Tensor) -> Tensor:

@@ -25,13 +25,17 @@ class Rollout:
     Everything is copied: the batch writes over its own arrays in every step.
     """
 
-    def __init__(self, steps: int, environments: int, layout: Layout) -> None:
+    def __init__(
+        self, steps: int, environments: int, layout: Layout, device: str | torch.device = "cpu"
+    ) -> None:
         shape = (steps, environments)
         self.steps = steps
-        self.observations = torch.zeros(steps + 1, environments, layout.length)
+        self.device = torch.device(device)
+        """Where the network is, and what it learns from."""
+        self.observations = torch.zeros(steps + 1, environments, layout.length, device=device)
         """What was seen before each step, and after the last."""
-        self.masks = torch.zeros(*shape, layout.actions, dtype=torch.bool)
-        self.actions = torch.zeros(shape, dtype=torch.int64)
+        self.masks = torch.zeros(*shape, layout.actions, dtype=torch.bool, device=device)
+        self.actions = torch.zeros(shape, dtype=torch.int64, device=device)
         self.rewards: Reals = np.zeros(shape)
         self.elapsed_s: Reals = np.zeros(shape)
         self.terminated: Bools = np.zeros(shape, dtype=np.bool_)
@@ -66,7 +70,8 @@ class Rollout:
         if (ended := batch.terminated | batch.truncated).any():
             self.episode_returns += batch.episode_returns[ended].tolist()
             # Indexing with an array of rows copies.
-            self._cut_off.append(torch.from_numpy(batch.final_observations[self.truncated[step]]))
+            last = torch.from_numpy(batch.final_observations[self.truncated[step]])
+            self._cut_off.append(last.to(self.device))
         if step == self.steps - 1:
             self.observations[-1] = torch.from_numpy(batch.observations)
 
@@ -108,8 +113,9 @@ class Rollout:
 
 
 def _judged(observations: Tensor, critic: Callable[[Tensor], Tensor]) -> Reals:
-    parts = [critic(part) for part in torch.split(observations, ROWS_AT_ONCE)]
-    values: Reals = torch.cat(parts).double().numpy()
+    rows = ROWS_AT_ONCE if observations.device.type == "cpu" else len(observations)
+    parts = [critic(part) for part in torch.split(observations, rows)]
+    values: Reals = torch.cat(parts).double().cpu().numpy()
     return values
 
 

@@ -39,6 +39,11 @@ app.command(
 )
 app.command("yardmaster.cli.train:train", name="train", help="Let a policy learn to schedule.")
 app.command(
+    "yardmaster.cli.evaluate:evaluate",
+    name="evaluate",
+    help="Judge trained policies against schedulers, on episodes they have not seen.",
+)
+app.command(
     "yardmaster.cli.tune:tune",
     name="tune",
     help="Search for good settings of a learner, over many short trainings.",

@@ -31,7 +31,7 @@ def simulate(
         Parameter(
             name=["--scheduler", "-s"],
             help="order+discipline@placement, such as sjf+easy@pack; append ~estimate to read"
-            " estimates instead of true durations (see `list`).",
+            " estimates instead of true durations (see `list`); policy:PATH is a trained policy.",
         ),
     ] = "fifo+easy",
     workload: WorkloadOption = "venus-like",
@@ -42,6 +42,15 @@ def simulate(
     until_s: UntilOption = None,
     engine: EngineOption = "core",
     compatibility: CompatibilityOption = "none",
+    why: Annotated[
+        bool,
+        Parameter(
+            name="--why",
+            negative="",
+            help="Write every decision of a trained policy (policy:PATH), with all candidates and"
+            " their scores, to why.jsonl in the run directory.",
+        ),
+    ] = False,
     out: OutOption = None,
     overwrite: OverwriteOption = False,
     format: FormatOption = "table",  # noqa: A002  (the option's name)
@@ -71,7 +80,9 @@ def simulate(
     (sample,) = plan.make_workloads(machines)
     path = out or default_path(plan)
     with new_run_directory(path, overwrite=overwrite) as folder:
-        schedule, summary = run_simulation(plan, sample, folder, announce=None if quiet else remark)
+        schedule, summary = run_simulation(
+            plan, sample, folder, announce=None if quiet else remark, why=why
+        )
     print_table(summary_table(schedule, summary), "json" if json else format)
     if not quiet:
         remark(f"Run directory: {path}")

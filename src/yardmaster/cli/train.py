@@ -252,7 +252,7 @@ def _bar() -> Iterator[Show]:
         def show(progress: Progress) -> None:
             bar.update(
                 task,
-                description=words(progress),
+                description=words(progress).replace("; ", "\n"),
                 completed=progress.steps,
                 total=progress.total_steps,
             )

@@ -171,7 +171,11 @@ def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool
 
 
 def compiled_functions(
-    modules: Sequence[str], folder: Path, *, is_real: bool, replaced: Mapping[str, Any] | None = None
+    modules: Sequence[str],
+    folder: Path,
+    *,
+    is_real: bool,
+    replaced: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return compiled copies of every kernel of the modules, by `module.function`.
 

@@ -57,7 +57,7 @@ def replay(
             simulation, core, shapes, rekey=keys.rekey, decide=options.decide, until_s=until_s
         )
     engine = "compiled" if core.is_compiled else "uncompiled"
-    return _schedule(
+    return schedule_of(
         simulation,
         core,
         workload,
@@ -131,7 +131,7 @@ def _set_keys(simulation: Simulation, rekey: Rekey) -> None:
         simulation.real_table(at.OFFSET, jobs)[waiting] = keys
 
 
-def _schedule(
+def schedule_of(
     simulation: Simulation,
     core: Core,
     workload: Workload,
@@ -143,6 +143,7 @@ def _schedule(
     until_s: float,
     engine: str,
 ) -> Schedule:
+    """Turn the arrays of a simulation that has run into a schedule."""
     segments = int(simulation.ints[at.SEGMENTS])
     job = simulation.int_table(at.SEGMENT_JOB, segments)
     begin = simulation.real_table(at.SEGMENT_START, segments)

@@ -6,6 +6,7 @@ in place; see `envs.protocol` for what each means.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -68,7 +69,7 @@ class EnvironmentBatch:
         )
         parts = max(min(threads, size // LEAST_ROWS_PER_THREAD), 1)
         edges = np.linspace(0, size, parts + 1).astype(int).tolist()
-        self._parts = list(zip(edges[:-1], edges[1:], strict=True))
+        self._parts = list(itertools.pairwise(edges))
         self._pool = ThreadPoolExecutor(parts) if parts > 1 else None
         self._place_of: dict[int, int] = {}
         self._allocate()
@@ -166,7 +167,7 @@ class EnvironmentBatch:
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         mixed ^= mixed >> np.uint64(31)
         self._counts[rows] += np.uint64(1)
-        numbers = self.episodes.numbers
+        numbers: IntArray = self.episodes.numbers
         return numbers[(mixed % np.uint64(len(numbers))).astype(np.int64)]
 
     def _ensure(self, number: int) -> int:
@@ -175,9 +176,16 @@ class EnvironmentBatch:
             return self._place_of[number]
         prepared = self.episodes.prepared(number)
         simulation = prepared.simulation
-        parts = (simulation.ints, simulation.reals, prepared.facts, prepared.cards)
+        parts: tuple[npt.NDArray[Any], ...] = (
+            simulation.ints,
+            simulation.reals,
+            prepared.facts,
+            prepared.cards,
+        )
         place = len(self._place_of)
-        self._grow(place, [len(part) for part in parts], prepared.book_length, prepared.purse_length)
+        self._grow(
+            place, [len(part) for part in parts], prepared.book_length, prepared.purse_length
+        )
         for table, part in zip(self._bank, parts, strict=True):
             table[place, : len(part)] = part
         self._place_of[number] = place
@@ -262,9 +270,7 @@ def _enlarged(table: npt.NDArray[Any], height: int, width: int) -> npt.NDArray[A
     """Return the table, or a copy with room for so many rows and columns."""
     if table.shape[0] >= height and table.shape[1] >= width:
         return table
-    larger = np.zeros(
-        (max(table.shape[0], height), max(table.shape[1], width)), dtype=table.dtype
-    )
+    larger = np.zeros((max(table.shape[0], height), max(table.shape[1], width)), dtype=table.dtype)
     larger[: table.shape[0], : table.shape[1]] = table
     return larger
 

@@ -67,7 +67,8 @@ class Episodes:
 
     def workload(self, number: int) -> Workload:
         """Return the jobs of an episode; the first is submitted at second 0."""
-        jobs = self._window(number) if self._trace is not None else self._generated(number)
+        trace = self._trace
+        jobs = self._generated(number) if trace is None else self._window(trace, number)
         return jobs.starting_at(float(jobs.submit_s[0]))
 
     def _generated(self, number: int) -> Workload:
@@ -83,10 +84,9 @@ class Episodes:
             max_gpus=self.cluster.gpus,
         )
 
-    def _window(self, number: int) -> Workload:
+    def _window(self, trace: Workload, number: int) -> Workload:
         """Return consecutive jobs of this set's part of the trace, from a drawn start."""
-        assert self._trace is not None
-        trace, jobs = self._trace, self.task.jobs
+        jobs = self.task.jobs
         low, high = (int(share * len(trace)) for share in PARTS[self.split])
         if high - low < jobs:
             raise YardmasterError(
@@ -95,8 +95,7 @@ class Episodes:
             )
         dice = np.random.default_rng([FIRST_SEED[self.split], number])
         first = int(dice.integers(low, high - jobs + 1))
-        window = trace.select(np.arange(first, first + jobs))
-        return window
+        return trace.select(np.arange(first, first + jobs))
 
     def prepared(self, number: int) -> Prepared:
         """Return an episode laid out at its first instant; kept for the next time."""
@@ -143,7 +142,7 @@ class Episodes:
             return everything
         scores = np.array([self.baseline_score(number) for number in everything.tolist()])
         least, most = np.quantile(scores, [low, high])
-        return everything[(scores >= least) & (scores <= most)]
+        return np.asarray(everything[(scores >= least) & (scores <= most)], dtype=np.int64)
 
     def scales(self) -> FloatArray:
         """Return the row of reals that says what the task is; see `engine.picking.places`."""

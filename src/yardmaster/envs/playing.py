@@ -95,7 +95,9 @@ def _result(batch: EnvironmentBatch, row: int) -> list[float]:
 def _played(results: FloatArray, source: Episodes, episodes: int) -> Played:
     wait, jct, bounded, slow, work, last, ended = results[:, 3:10].T
     count = np.maximum(ended, 1.0)
-    jobs = np.array([int(source.prepared(number).facts[at.PLACEABLE]) for number in range(episodes)])
+    jobs = np.array(
+        [int(source.prepared(number).facts[at.PLACEABLE]) for number in range(episodes)]
+    )
     return Played(
         returns=results[:, 0],
         wait_s=wait / count,

@@ -177,9 +177,7 @@ TASKS.add(
         load=1.0,
         reward="relative_bounded_slowdown",
         baseline="fifo+skip",
-        sight=Sight(
-            window=128, features="rltune", information="blind", gpu_slots=0, noop="never"
-        ),
+        sight=Sight(window=128, features="rltune", information="blind", gpu_slots=0, noop="never"),
     ),
 )
 TASKS.add("rltune-original", TASKS["rltune"].changed(pace="commit", baseline="fifo+commit"))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.compare import Progress, compare
@@ -22,6 +25,9 @@ from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
 
+if TYPE_CHECKING:
+    from yardmaster.schedulers.learned.driving import Why
+
 Announce = Callable[[str], None]
 
 
@@ -31,21 +37,27 @@ def run_simulation(
     folder: Path,
     *,
     announce: Announce | None = None,
+    why: bool = False,
 ) -> tuple[Schedule, dict[str, float]]:
-    """Simulate the plan's one scheduler, save everything, and return schedule and metrics."""
+    """Simulate the plan's one scheduler, save everything, and return schedule and metrics.
+
+    With `why`, every decision of a trained policy is written to `why.jsonl`.
+    """
     if len(plan.schedulers) != 1:
         raise YardmasterError("simulate runs one scheduler; use compare for several.")
     started = datetime.now(UTC)
-    schedule = simulate(
-        workload,
-        plan.make_cluster(),
-        plan.schedulers[0],
-        seed=plan.seed,
-        until_s=plan.cut_s,
-        engine=plan.engine,
-        compatibility=plan.compatibility,
-        announce=announce,
-    )
+    with _decisions(folder, workload) if why else nullcontext() as keep:
+        schedule = simulate(
+            workload,
+            plan.make_cluster(),
+            plan.schedulers[0],
+            seed=plan.seed,
+            until_s=plan.cut_s,
+            engine=plan.engine,
+            compatibility=plan.compatibility,
+            announce=announce,
+            why=keep,
+        )
     summary = summarise(schedule)
     write_inputs(folder, plan, [workload])
     write_jobs(folder, 0, schedule)
@@ -54,6 +66,17 @@ def run_simulation(
     fingerprints = {f"{schedule.scheduler} on {workload.name}": schedule.fingerprint()}
     write_meta(folder, fingerprints, (*workload.notes, *schedule.notes), started)
     return schedule, summary
+
+
+@contextmanager
+def _decisions(folder: Path, workload: Workload) -> Iterator[Callable[[Why], None]]:
+    """Open `why.jsonl` for the decisions of a trained policy, a line each."""
+    with (folder / "why.jsonl").open("w", encoding="utf-8") as file:
+
+        def keep(why: Why) -> None:
+            file.write(json.dumps(why.record(workload)) + "\n")
+
+        yield keep
 
 
 def run_comparison(

@@ -5,6 +5,9 @@ may be left out. `~estimate` makes everything in the scheduler that reads run ti
 reservations of `easy` and `conservative`, what moving or resizing is worth) read the jobs'
 estimates instead of their true durations.
 
+A trained policy is an order too: `policy:PATH` runs the portable file that `train` writes, with the
+discipline it was trained in; `policy:PATH@spread` places its jobs differently.
+
 An order may also be a user's own: `module:name` or `path/to/file.py:name`, where the name is a
 function registered with `@order`, or any function of one or two arguments.
 """
@@ -17,15 +20,19 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.names import Registry, did_you_mean, unknown
 from yardmaster.schedulers.orders import ORDERS, Order
 from yardmaster.schedulers.views import Information, RunTimes
+
+if TYPE_CHECKING:
+    from yardmaster.schedulers.learned.policy import LearnedPolicy
 
 DISCIPLINES: Registry[str] = Registry("discipline")
 for _name, _meaning in (
@@ -60,6 +67,8 @@ for _name, _meaning in (
 ):
     PLACEMENTS.add(_name, _meaning)
 
+POLICY_PREFIX = "policy:"
+
 FILE_COPIES: dict[str, Path] = {}
 """Path of a user's order file as written → the copy to load instead, when a run is made again."""
 
@@ -79,10 +88,14 @@ class Scheduler:
     run_times: RunTimes = RunTimes.TRUE
     solves: bool = False
     """Whether an integer program chooses the nodes of many jobs at once (`milp`)."""
+    policy: LearnedPolicy | None = field(default=None, compare=False)
+    """A trained policy that picks the jobs, in place of keys."""
 
     @property
     def reads_run_times(self) -> bool:
         """Whether any part of the scheduler reads run times of waiting or running jobs."""
+        if self.policy is not None:
+            return self.order.reads_run_time
         return self.order.reads_run_time or self.discipline in READS_RUN_TIMES
 
     @property
@@ -95,6 +108,9 @@ class Scheduler:
         return Information.ESTIMATE_BASED
 
     def __str__(self) -> str:
+        if self.policy is not None:
+            own = self.placement.name.lower()
+            return self.order.name + ("" if own == self.policy.sight.placement else f"@{own}")
         name = f"{self.order.name}+{self.discipline.name.lower()}"
         if self.solves:
             name += "@milp"
@@ -114,6 +130,8 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
         return text
     if isinstance(text, Order):
         return Scheduler(text, _discipline(text.discipline), Placement.PACK)
+    if text.strip().startswith(POLICY_PREFIX):
+        return _learned(text.strip())
     # A user's own order begins with a path, in which the signs mean nothing.
     place, colon, rest = text.strip().rpartition(":")
     rest, _, run_times = rest.partition("~")
@@ -135,6 +153,50 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
         run_times=_run_times(run_times),
         solves=solves,
     )
+
+
+def _learned(text: str) -> Scheduler:
+    """Read `policy:PATH` or `policy:PATH@PLACEMENT`."""
+    from yardmaster.schedulers.learned.policy import load_policy
+
+    path, placement = _policy_parts(text)
+    policy = load_policy(FILE_COPIES.get(path, Path(path).expanduser()))
+    order = Order(
+        POLICY_PREFIX + path,
+        _no_keys,
+        reads_run_time=policy.sight.knows_run_times,
+        formula="the picks of a trained policy",
+        discipline="skip",
+    )
+    is_estimate = policy.sight.information == "estimate"
+    return Scheduler(
+        order=order,
+        discipline=Discipline.SKIP,
+        placement=Placement[(placement or policy.sight.placement).upper()],
+        run_times=RunTimes.ESTIMATE if is_estimate else RunTimes.TRUE,
+        policy=policy,
+    )
+
+
+def _policy_parts(text: str) -> tuple[str, str]:
+    """Return the path of a policy and the placement written behind it, if any."""
+    path = text.removeprefix(POLICY_PREFIX)
+    head, at, tail = path.rpartition("@")
+    if at and tail in PLACEMENTS:
+        if tail == "milp":
+            raise YardmasterError(f"Cannot read {text!r}: a policy picks jobs one at a time.")
+        return head, tail
+    head, plus, tail = path.rpartition("+")
+    if plus and tail in DISCIPLINES:
+        raise YardmasterError(
+            f"Cannot read {text!r}: a trained policy decides itself what happens when a job does"
+            f" not fit; leave out +{tail}."
+        )
+    return path, ""
+
+
+def _no_keys(_: object) -> object:
+    raise YardmasterError("A trained policy picks jobs and has no keys.")
 
 
 def _discipline(name: str) -> Discipline:
@@ -223,9 +285,14 @@ def _load(place: str, name: str) -> ModuleType:
 
 
 def file_names(schedulers: Iterable[str]) -> list[str]:
-    """Return the paths of users' order files that the schedulers name, as they are written."""
-    places = [text.strip().rpartition(":")[0] for text in schedulers]
-    return list(dict.fromkeys(place for place in places if place.endswith(".py")))
+    """Return the paths of users' orders and policies that the schedulers name, as written."""
+    places = [
+        _policy_parts(text.strip())[0]
+        if text.strip().startswith(POLICY_PREFIX)
+        else text.strip().rpartition(":")[0]
+        for text in schedulers
+    ]
+    return list(dict.fromkeys(place for place in places if place.endswith((".py", ".npz"))))
 
 
 def order_files(schedulers: Iterable[str]) -> dict[str, Path]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from yardmaster.engine.conditions import Conditions
 from yardmaster.engine.layout import Simulation
 from yardmaster.engine.options import Options
 from yardmaster.engine.orders import OrderKeys
@@ -25,9 +26,7 @@ from yardmaster.schedulers.orders import Order
 from yardmaster.schedulers.simulation import at_rest, conditions_for
 from yardmaster.schedulers.views import view_for
 
-KEPT_KINDS = frozenset(
-    {OrderKind.FIXED, OrderKind.AGEING, OrderKind.SHUFFLED, OrderKind.HISTORY}
-)
+KEPT_KINDS = frozenset({OrderKind.FIXED, OrderKind.AGEING, OrderKind.SHUFFLED, OrderKind.HISTORY})
 """Kinds of keys that the window can be sorted by."""
 
 
@@ -39,10 +38,15 @@ class Prepared:
     facts: FloatArray
     cards: Floats
     shapes: Shapes
-    is_real: bool
-    """Whether it needs the core for real clusters."""
+    conditions: Conditions | None
+    """What a real cluster does to the jobs; None for equal GPUs that never fail."""
     is_fixed: bool
     """Whether the keys of the window's order never change."""
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it needs the core for real clusters."""
+        return self.conditions is not None
 
     @property
     def book_length(self) -> int:
@@ -92,10 +96,10 @@ def prepare(
         _enlarge(simulation, len(workload))
     return Prepared(
         simulation=simulation,
-        facts=_facts(workload, cluster, sight, shapes, horizon_s, baseline),
+        facts=_facts(workload, cluster, sight, shapes, horizon_s=horizon_s, baseline=baseline),
         cards=_cards(workload, cluster, known_s),
         shapes=shapes,
-        is_real=conditions is not None,
+        conditions=conditions,
         is_fixed=keys.kind in {OrderKind.FIXED, OrderKind.HISTORY},
     )
 
@@ -163,6 +167,7 @@ def _facts(
     cluster: Cluster,
     sight: Sight,
     shapes: Shapes,
+    *,
     horizon_s: float,
     baseline: float,
 ) -> FloatArray:

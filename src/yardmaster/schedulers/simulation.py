@@ -27,6 +27,8 @@ from yardmaster.schedulers.orders import Order
 from yardmaster.schedulers.views import RunTimes, view_for
 
 if TYPE_CHECKING:
+    from yardmaster.schedulers.learned.driving import Why
+    from yardmaster.schedulers.learned.policy import LearnedPolicy
     from yardmaster.schedulers.milp import MilpDecider
 
 Engine = Literal["core", "simpy"]
@@ -46,6 +48,7 @@ def simulate(
     compile_core: Compile = "auto",
     compatibility: Compatibility = "none",
     announce: Callable[[str], None] | None = None,
+    why: Callable[[Why], None] | None = None,
 ) -> Schedule:
     """Simulate a scheduler and return the schedule it makes.
 
@@ -60,6 +63,7 @@ def simulate(
         compatibility: `rlscheduler` moves time as RLScheduler does (arrivals before completions,
             one at a time while nobody waits), to reproduce its tables.
         announce: told when the core must be compiled first.
+        why: told of every decision of a trained policy: candidates, scores, what was legal.
 
     Raises:
         InvalidWorkloadError: if the scheduler needs estimates that the workload does not have.
@@ -77,6 +81,24 @@ def simulate(
     if not until_s >= 0:  # NaN too
         raise YardmasterError(f"until_s must be a second of the clock, 0 or later, got {until_s}.")
     chosen = parse_scheduler(scheduler)
+    if chosen.policy is not None:
+        if engine == "simpy":
+            raise YardmasterError(
+                f"{chosen} runs on the core; the SimPy reference has no policies."
+            )
+        return _simulate_policy(
+            workload,
+            cluster,
+            chosen.policy,
+            chosen,
+            seed=seed,
+            until_s=until_s,
+            compiled=compile_core != "never",
+            announce=announce,
+            why=why,
+        )
+    if why is not None:
+        raise YardmasterError(f"{chosen} goes by keys; only a trained policy can say why.")
     estimates = _estimates(workload, chosen)
     true_or_estimated = workload.duration_s if estimates is None else estimates
     run_s = true_or_estimated if chosen.order.reads_run_time else None
@@ -120,6 +142,37 @@ def simulate(
         )
     notes = remarks(workload, cluster, chosen, conditions)
     notes += decider.notes() if decider is not None else ()
+    return replace(schedule, notes=schedule.notes + notes)
+
+
+def _simulate_policy(
+    workload: Workload,
+    cluster: Cluster,
+    policy: LearnedPolicy,
+    scheduler: Scheduler,
+    *,
+    seed: int,
+    until_s: float,
+    compiled: bool,
+    announce: Callable[[str], None] | None,
+    why: Callable[[Why], None] | None,
+) -> Schedule:
+    """Let a trained policy pick the jobs."""
+    from yardmaster.schedulers.learned.driving import drive_policy
+
+    schedule, conditions = drive_policy(
+        workload,
+        cluster,
+        policy,
+        placement=scheduler.placement.name.lower(),
+        called=str(scheduler),
+        seed=seed,
+        until_s=until_s,
+        compiled=compiled,
+        announce=announce,
+        why=why,
+    )
+    notes = remarks(workload, cluster, scheduler, conditions)
     return replace(schedule, notes=schedule.notes + notes)
 
 

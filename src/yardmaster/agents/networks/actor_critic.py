@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from yardmaster.agents.networks import building
 from yardmaster.agents.networks.heads import ActionHead
+from yardmaster.agents.networks.kernel import KernelBody
 from yardmaster.agents.networks.settings import NetworkSettings
 from yardmaster.engine.picking.layout import Layout
 
@@ -26,10 +27,25 @@ class ActorCritic(nn.Module):
         """Return logits (batch, actions), illegal actions included, and values (batch,)."""
         return self.logits(observations), self.value(observations)
 
-    def logits(self, observations: Tensor) -> Tensor:
-        """Return the preferences among actions, (batch, actions)."""
+    def logits(self, observations: Tensor, masks: Tensor | None = None) -> Tensor:
+        """Return the preferences among actions, (batch, actions).
+
+        With masks, those of illegal actions are of no account, and not computed if that saves time.
+        """
+        if masks is not None and isinstance(self.body, KernelBody):
+            return self._legal_logits(self.body, observations, masks)
         preferences: Tensor = self.head(self.body(observations))
         return preferences.squeeze(-1)
+
+    def _legal_logits(self, body: KernelBody, observations: Tensor, masks: Tensor) -> Tensor:
+        embeddings, where = body.of_legal(observations, masks)
+        numbers = self.head.stream(embeddings).squeeze(-1)
+        noops = int(masks[:, -1].sum())
+        numbers = torch.cat(
+            [numbers[: len(numbers) - noops], numbers[len(numbers) - noops :] + self.head.noop_bias]
+        )
+        logits = numbers.new_zeros(masks.numel())
+        return logits.index_put((where,), numbers).reshape(masks.shape)
 
     def value(self, observations: Tensor) -> Tensor:
         """Return the values of states, (batch,)."""

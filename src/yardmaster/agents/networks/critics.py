@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from yardmaster.agents.networks.kernel import TokenLayers
-from yardmaster.agents.networks.layers import hidden_layers, linear, masked_mean
+from yardmaster.agents.networks.layers import hidden_layers, linear
 from yardmaster.agents.networks.parts import Parts
 from yardmaster.agents.networks.settings import NetworkSettings
 from yardmaster.engine.picking.layout import Layout
@@ -27,28 +26,26 @@ class FlatCritic(nn.Module):
 
 
 class PooledCritic(nn.Module):
-    """The same layers for every job; their mean and maximum and the context make the value.
+    """Hidden layers over a summary of the jobs and the context.
 
-    It is indifferent to the order of the jobs, as the token bodies are.
+    The summary is the mean, the maximum and the sum (by the window) of every number of the job
+    tokens. It is indifferent to the order of the jobs, as the token bodies are, and costs next to
+    nothing: a layer per job would take most of the time of learning.
     """
 
     def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
         super().__init__()
         self.parts = Parts(layout)
-        width = settings.hidden[-1]
-        self.layers = TokenLayers(
-            self.parts.features, self.parts.context_size, settings.hidden, dice
-        )
-        self.pooled = hidden_layers((2 * width + self.parts.context_size, width), dice)
-        self.last = linear(width, 1, dice, gain=1.0)
+        inputs = 3 * self.parts.features + self.parts.context_size
+        self.layers = hidden_layers((inputs, *settings.hidden), dice)
+        self.last = linear(settings.hidden[-1], 1, dice, gain=1.0)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Return the value of each observation, (batch,)."""
-        occupied = self.parts.occupied(observations)
+        jobs = self.parts.jobs(observations)  # padding is all zeros
+        number = self.parts.occupied(observations).sum(dim=1, keepdim=True).clamp_min(1)
+        total = jobs.sum(dim=1)
+        summary = [total / number, jobs.amax(dim=1), total / jobs.shape[1]]
         context = self.parts.context(observations)
-        jobs = self.layers(self.layers.of_token(self.parts.jobs(observations)), context)
-        # What comes out of ReLU is not negative, so 0 for padding never hides a job.
-        highest = (jobs * occupied.unsqueeze(-1)).amax(dim=1)
-        pools = torch.cat([masked_mean(jobs, occupied), highest, context], dim=-1)
-        values: Tensor = self.last(self.pooled(pools))
+        values: Tensor = self.last(self.layers(torch.cat([*summary, context], dim=-1)))
         return values.squeeze(-1)

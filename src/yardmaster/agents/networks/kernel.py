@@ -56,3 +56,19 @@ class KernelBody(Body):
             torch.cat([jobs, noop], dim=1), self.parts.context(observations)
         )
         return embeddings
+
+    def of_legal(self, observations: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the embeddings of legal actions alone, and where in (batch, actions) they belong.
+
+        Few jobs of a window can start, and no action's embedding depends on another's. Those of
+        the no-op come last.
+        """
+        rows, places = masks[:, :-1].nonzero(as_tuple=True)
+        waiting = masks[:, -1].nonzero().squeeze(1)
+        context = self.layers.of_context(self.parts.context(observations))
+        jobs = self.layers.of_token(self.parts.jobs(observations)[rows, places])
+        first = torch.cat([jobs + context[rows], self.noop + context[waiting]])
+        actions = masks.shape[1]
+        where = torch.cat([rows * actions + places, waiting * actions + (actions - 1)])
+        embeddings: Tensor = self.layers.rest(first.relu())
+        return embeddings, where

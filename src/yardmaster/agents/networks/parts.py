@@ -50,7 +50,7 @@ class Parts(nn.Module):
 
     def occupied(self, observations: Tensor) -> Tensor:
         """Return which tokens hold a job, (batch, window): a token of zeros is padding."""
-        return (self.jobs(observations) != 0).any(dim=-1)
+        return self.jobs(observations).abs().amax(dim=-1) > 0
 
     def counted(self, observations: Tensor) -> Tensor:
         """Return which actions stand for something, (batch, actions): jobs and the no-op."""

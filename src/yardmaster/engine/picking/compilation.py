@@ -20,6 +20,8 @@ PICKING_MODULES = (
     "yardmaster.engine.picking.terms",
     "yardmaster.engine.picking.stepping",
     "yardmaster.engine.picking.many",
+    "yardmaster.engine.picking.net_layers",
+    "yardmaster.engine.picking.net_bodies",
     "yardmaster.engine.picking.nets",
     "yardmaster.engine.picking.driving",
 )

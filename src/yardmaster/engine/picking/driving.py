@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from yardmaster.engine.compilation import bare, entry_point, kernel
+from yardmaster.engine.compilation import bare, entry_point, kernel, spliced_kernel
 from yardmaster.engine.picking.nets import score
-from yardmaster.engine.picking.places import IS_OVER, STEPS, WINDOW, End
+from yardmaster.engine.picking.places import IS_OVER, WINDOW, End
 from yardmaster.engine.picking.stepping import begin, look, step
-from yardmaster.engine.state import NOTHING, Ints, Reals
+from yardmaster.engine.state import NOTHING, PASSES, Ints, Reals
 
 
 @kernel
@@ -21,7 +21,7 @@ def best_action(rules: Ints, legal: Ints, scores: Reals) -> int:
     return best
 
 
-@kernel
+@spliced_kernel
 def _drive(
     ints: Ints,
     reals: Reals,
@@ -39,7 +39,7 @@ def _drive(
     scratch: Reals,
     decisions: int,
 ) -> int:
-    if book[STEPS] == 0:
+    if ints[PASSES] == 0:
         begin(ints, reals, rules, scales, facts, book, purse, legal)
     left = decisions
     while book[IS_OVER] == End.NOT_YET and left > 0:
@@ -69,7 +69,11 @@ def drive(
     scratch: Any,
     decisions: int,
 ) -> int:
-    """Let the policy take so many decisions; return an End: why the replay is over, if it is."""
+    """Let the policy take so many decisions; return an End: why the replay is over, if it is.
+
+    With none to take, time passes until the first decision. Afterwards `view` and `scores` are
+    those of the last decision taken.
+    """
     return _drive(
         bare(ints),
         bare(reals),

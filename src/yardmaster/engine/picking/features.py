@@ -12,6 +12,7 @@ import math
 from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.core.reservation import limit_backfill, reserve
 from yardmaster.engine.core.room import fits
+from yardmaster.engine.core.tenants import HELD_BACK, class_of
 from yardmaster.engine.picking.line import at_place, known_run_s
 from yardmaster.engine.picking.lookahead import show_gpus
 from yardmaster.engine.picking.places import (
@@ -57,6 +58,7 @@ from yardmaster.engine.state import (
     SHAPE_LIMIT,
     SHAPES,
     SUBMIT,
+    TENANTS,
     VALUE,
     Ints,
     Reals,
@@ -83,14 +85,12 @@ GLOBAL_FEATURES = ("free", "waiting", "hidden", "running", "shadow", "spare")
 
 
 @kernel
-def survey(ints: Ints, reals: Reals, rules: Ints, book: Ints, legal: Ints) -> bool:
+def survey(ints: Ints, rules: Ints, book: Ints, legal: Ints) -> bool:
     """Find which jobs of the window fit and what is legal; whether there is anything to decide."""
     shown = min(book[LINE_LENGTH], rules[WINDOW])
     book[HEAD] = NOTHING
     pace = rules[PACE]
-    if pace == Pace.DECISION and (
-        shown == 0 or (ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0)
-    ):
+    if pace == Pace.DECISION and (shown == 0 or (ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0)):
         return False  # `legal` stays as it is: nobody is asked
     book[STAMP] += 1
     is_overtaken, fitting = 0, 0
@@ -129,8 +129,22 @@ def _fits_now(ints: Ints, book: Ints, job: int) -> bool:
     stamps = BOOK + ints[JOBS]
     if book[stamps + shape] != book[STAMP]:
         book[stamps + shape] = book[STAMP]
-        book[stamps + ints[SHAPES] + shape] = 1 if fits(ints, shape) else 0
+        book[stamps + ints[SHAPES] + shape] = 1 if may_start(ints, shape) else 0
     return book[stamps + ints[SHAPES] + shape] == 1
+
+
+@hot_kernel
+def may_start(ints: Ints, shape: int) -> bool:
+    """Whether a job of this shape fits now, and its tenant may hold so much."""
+    if REAL_CLUSTERS and ints[IS_REAL] == 1 and _is_at_limit(ints, shape):
+        return False
+    return fits(ints, shape)
+
+
+@kernel
+def _is_at_limit(ints: Ints, shape: int) -> bool:
+    """Whether the tenant of this shape would hold more than it may."""
+    return ints[TENANTS] > 0 and class_of(ints, shape) >= HELD_BACK
 
 
 @hot_kernel
@@ -237,14 +251,12 @@ def _show_token(
             view[at + 11] = _squashed(purse[SHADOW] - now - run_s, unit)
     deadline_s = facts[FACTS + DEADLINE * ints[JOBS] + job]
     view[at + 12] = 0.0
-    if deadline_s == deadline_s:  # NaN: no deadline
+    if not math.isnan(deadline_s):
         view[at + 12] = _squashed(deadline_s - now - run_s, unit)
 
 
 @kernel
-def _show_ranks(
-    ints: Ints, rules: Ints, facts: Reals, book: Ints, view: Reals, shown: int
-) -> None:
+def _show_ranks(ints: Ints, rules: Ints, facts: Reals, book: Ints, view: Reals, shown: int) -> None:
     """Write each job's place in the window under known heuristics: 1/n for the first, 1 the last.
 
     The window holds a few dozen jobs, so comparing all with all is quicker than sorting.

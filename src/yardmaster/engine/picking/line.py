@@ -59,7 +59,7 @@ def at_place(book: Ints, place: int) -> int:
 
 
 @kernel
-def join_line(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals, job: int) -> None:
+def join_line(ints: Ints, reals: Reals, book: Ints, purse: Reals, job: int) -> None:
     """Let a job that now waits stand in line, behind all whose key is not larger."""
     key = key_now(ints, reals, job)
     purse[PURSE + job] = key
@@ -127,7 +127,7 @@ def sort_line(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -
 
 
 @kernel
-def recount(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> None:
+def recount(ints: Ints, reals: Reals, book: Ints, purse: Reals) -> None:
     """Rebuild the line and the sums from the core, after nodes failed and jobs came back."""
     book[LINE_FIRST] = 0
     book[LINE_LENGTH] = 0
@@ -136,7 +136,7 @@ def recount(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> 
     purse[BSLD_RATE] = 0.0
     purse[SLD_RATE] = 0.0
     for place in range(ints[QUEUED]):
-        join_line(ints, reals, rules, book, purse, ints[ints[QUEUE] + place])
+        join_line(ints, reals, book, purse, ints[ints[QUEUE] + place])
     book[BUSY_GPUS] = 0
     purse[WORK_ENDS] = 0.0
     for place in range(ints[RUNNING]):

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from yardmaster.engine.compilation import bare, entry_point, kernel
+from yardmaster.engine.compilation import bare, entry_point, hot_kernel, spliced_kernel
 from yardmaster.engine.picking.places import (
-    BOOK,
     ELAPSED_S,
     IS_OVER,
     LENGTH,
-    NOOPS,
-    PURSE,
-    RETURN,
-    STEPS,
     WINDOW,
-    End,
 )
 from yardmaster.engine.picking.stepping import begin, look, step
 from yardmaster.engine.picking.terms import settle_reward
 from yardmaster.engine.state import Ints, Reals
 
 
-@kernel
+@hot_kernel
 def _copy_row(source: Any, target: Any, length: int) -> None:
     for place in range(length):
         target[place] = source[place]
 
 
-@kernel
+@spliced_kernel
 def _begin_one(
     template_ints: Ints,
     template_reals: Reals,
@@ -137,7 +131,7 @@ def step_many(
         elapsed_s[row] = purse[row, ELAPSED_S]
 
 
-@kernel
+@spliced_kernel
 def _step_one(
     ints: Ints,
     reals: Reals,

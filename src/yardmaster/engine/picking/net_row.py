@@ -1,14 +1,22 @@
 """Where everything stands in the row of integers that describes a network.
 
-A network is two rows: integers, which say what it is and where things begin, and its weights. Names
-that end in `_AT` are places in the observation, in the weights or in the scratch row. A *layer* is
-four integers, and the name of a layer or of a chain of layers says where in the row they begin.
+A network is two rows: integers, which say what it is and where things begin, and its weights. A
+third row, of scratch, is room to work in; it begins with zeros. Names that end in `_AT` are places
+in the observation, in the weights or in the scratch row. A *layer* is four integers, and the name
+of a layer or of a chain of layers says where in the row they begin.
+
+All widths are rounded up to a multiple of `LANES` with weights of 0, so that no loop has a rest.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 from itertools import count
+
+LANES = 8
+"""Inputs that are added up at a time."""
+CHUNK = 16
+"""Actions that go through the layers together: the weights are then read once for all of them."""
 
 
 class Architecture(IntEnum):
@@ -30,18 +38,18 @@ FEATURES = next(_place)  # numbers of a job token
 JOBS_AT = next(_place)
 SLOTS = next(_place)  # GPU slots
 GPUS_AT = next(_place)
-LENGTH = next(_place)
+LENGTH = next(_place)  # numbers of the observation
 GLOBALS = next(_place)  # number of globals
 GLOBALS_LIST = next(_place)  # where in this row their places in the observation begin
 
-# what comes out
-OUTPUTS = next(_place)  # numbers per action: 1, or atoms of a distribution
-IS_POOLED = next(_place)  # 1: the value of the state, from all embeddings, shapes the distribution
-WIDTH = next(_place)  # numbers of an embedding
-DIM = next(_place)  # numbers of a token in attention
-IS_GATED = next(_place)  # 1: the embedding comes out of ReLU, so that many of its numbers are 0
+# widths
+SINGLE = next(_place)  # always 1; as a constant, every layer would be compiled once more for it
+WIDTH = next(_place)  # of an embedding
+DIM = next(_place)  # of a token in attention, without rounding
+OUTPUTS = next(_place)  # numbers per action, without rounding: 1, or atoms of a distribution
+IS_POOLED = next(_place)  # 1: the value of the state, from all embeddings, shapes distributions
 
-# layers, or chains of them (0 layers: the chain is empty)
+# layers and chains of layers
 OF_TOKEN = next(_place)  # first layer's part for a token
 OF_CONTEXT = next(_place)  # first layer's part for the context
 HIDDEN = next(_place)
@@ -49,14 +57,14 @@ HIDDEN_COUNT = next(_place)
 HEAD = next(_place)  # hidden layers of the head
 HEAD_COUNT = next(_place)
 LAST = next(_place)
-STATE = next(_place)  # layers from the pooled embedding to the state's numbers
+STATE = next(_place)  # from the pooled embedding to the state's numbers; the last is not gated
 STATE_COUNT = next(_place)
 JOB = next(_place)  # two layers: a job's features to its token
 GPU = next(_place)  # two layers: a GPU slot's number to its token
-STATE_TOKEN = next(_place)  # two layers: globals to a token
+OF_GLOBALS = next(_place)  # two layers: globals to a token
 ADD_GLOBALS = next(_place)
 QUERY = next(_place)  # a token to what it looks for
-FOUND = next(_place)  # the mix of what it found to what is added to the token
+FOUND = next(_place)  # what it found to what is added to the token
 
 # in the weights
 NOOP_AT = next(_place)  # the learned token of the no-op
@@ -66,17 +74,19 @@ NORM_AT = next(_place)  # scale, then shift
 LAST_NORM_AT = next(_place)
 
 # in the scratch row
-PICKS_AT = next(_place)  # the inputs that are not 0: their places, then their values
-PICKS = next(_place)  # room for so many
-CONTEXT_AT = next(_place)  # what the context adds to the first layer
-FIRST_AT = next(_place)  # two rows that take turns to hold what layers make
-SECOND_AT = next(_place)
-POOL_AT = next(_place)
+CHOSEN_AT = next(_place)  # the actions of a chunk
+FIRST_AT = next(_place)  # a chunk's rows: what layers take and leave
+SECOND_AT = next(_place)  # a chunk's rows: where sums are built
+CONTEXT_AT = next(_place)  # what the state adds to every action's sums
+POOL_AT = next(_place)  # sum of embeddings
 NUMBERS_AT = next(_place)  # what comes out, per action
-TOKENS_AT = next(_place)  # what attention looks at, token by token
-TURNED_AT = next(_place)  # the same, number by number
-LIKENESS_AT = next(_place)
-SPARE_AT = next(_place)  # a token that must outlive others
+PLACES_AT = next(_place)  # which row of the next table an action's token is
+TOKENS_AT = next(_place)  # what attention looks at, row by row
+TURNED_AT = next(_place)  # the same, column by column
+LIKENESS_AT = next(_place)  # a chunk's rows: how much each looks at what
+MEAN_AT = next(_place)  # a mean of tokens in the making
+STATE_AT = next(_place)  # the token of the globals
+NOOP_TOKEN_AT = next(_place)  # the token of the no-op where it is not learned
 
 NET_HEADER = next(_place)
 

@@ -1,69 +1,204 @@
-"""A learned policy's preferences for one observation, computed without any library.
+"""A learned policy's preferences for one observation.
 
-All arithmetic is in 32-bit floats and in a fixed order, so that the same weights prefer the same
-job on every machine. What makes it quick: only legal actions are scored; inputs that are 0 are
-skipped, which after ReLU is every other one; and the innermost loops run over the units of a layer,
-which compilers turn into wide instructions without changing any sum.
+Only legal actions are scored, in chunks; what the other jobs and the state contribute is computed
+once. The arithmetic is in `net_layers`, the rows are described in `net_row`.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-import numpy.typing as npt
 
-from yardmaster.engine.compilation import bare, entry_point, hot_kernel, kernel
+from yardmaster.engine.compilation import bare, entry_point, kernel, spliced_kernel
+from yardmaster.engine.picking.net_bodies import counts, embed, look
+from yardmaster.engine.picking.net_layers import (
+    add,
+    add_products,
+    apply,
+    apply_hidden,
+    clear,
+    copy,
+    divide,
+    dot,
+    single,
+    to_shares,
+)
 from yardmaster.engine.picking.net_row import (
-    ADD_GLOBALS,
     ARCHITECTURE,
     BIAS_AT,
-    CONTEXT_AT,
-    DIM,
-    FEATURES,
+    CHOSEN_AT,
+    CHUNK,
     FIRST_AT,
-    FOUND,
-    GLOBALS,
-    GLOBALS_LIST,
-    GPU,
-    GPUS_AT,
     HEAD,
     HEAD_COUNT,
     HIDDEN,
     HIDDEN_COUNT,
     INPUTS,
-    IS_GATED,
     IS_POOLED,
-    JOB,
-    JOBS_AT,
     LAST,
-    LAST_NORM_AT,
     LAYER,
     LENGTH,
-    LIKENESS_AT,
-    NOOP_AT,
     NOOP_BIAS_AT,
-    NORM_AT,
     NUMBERS_AT,
-    OF_CONTEXT,
-    OF_TOKEN,
     OUTPUTS,
-    PICKS,
-    PICKS_AT,
     POOL_AT,
-    QUERY,
     SECOND_AT,
-    SLOTS,
-    SPARE_AT,
+    SINGLE,
     STATE,
     STATE_COUNT,
-    STATE_TOKEN,
     SUPPORT_AT,
-    TOKENS_AT,
-    TURNED_AT,
     UNITS,
     WEIGHT_AT,
     WIDTH,
     WINDOW,
     Architecture,
 )
+from yardmaster.engine.state import Ints, Reals
+
+LOWEST = single(-np.inf)
+
+
+@entry_point
+def score_one(
+    net: Ints, weights: Reals, observation: Reals, legal: Ints, scores: Reals, scratch: Reals
+) -> None:
+    """Score the actions of one observation: see `score`."""
+    score(bare(net), bare(weights), bare(observation), bare(legal), bare(scores), bare(scratch))
+
+
+@kernel
+def score(
+    net: Ints, weights: Reals, observation: Reals, legal: Ints, scores: Reals, scratch: Reals
+) -> None:
+    """Write the network's preference for every legal action, and −inf for all others."""
+    for action in range(net[WINDOW] + 1):
+        scores[action] = LOWEST
+    if net[ARCHITECTURE] == Architecture.MLP:
+        _score_at_once(net, weights, observation, legal, scores, scratch)
+    else:
+        _score_in_chunks(net, weights, observation, legal, scores, scratch)
+    if net[OUTPUTS] > 1:
+        _expect(net, weights, legal, scores, scratch)
+
+
+@spliced_kernel
+def _score_at_once(
+    net: Ints, weights: Reals, observation: Reals, legal: Ints, scores: Reals, scratch: Reals
+) -> None:
+    """Score all actions from one embedding of the whole observation."""
+    first, second, last, width = net[FIRST_AT], net[SECOND_AT], net[LAST], net[WIDTH]
+    clear(scratch, first, net[net[HIDDEN] + INPUTS])
+    copy(observation, 0, scratch, first, net[LENGTH])
+    apply_hidden(net, net[HIDDEN], net[HIDDEN_COUNT], weights, scratch, net[SINGLE])
+    if net[IS_POOLED] == 1:
+        copy(scratch, first, scratch, net[POOL_AT], width)
+    apply_hidden(net, net[HEAD], net[HEAD_COUNT], weights, scratch, net[SINGLE])
+    if net[OUTPUTS] == 1:
+        apply(net, last, weights, scratch, first, net[SINGLE], second)
+        for action in range(net[WINDOW] + 1):
+            if legal[action] != 0:
+                scores[action] = scratch[second + action]
+        return
+    # With many atoms most of the work is the last layer: only the legal actions' part is done.
+    inputs, units = net[last + INPUTS], net[last + UNITS]
+    for action in range(net[WINDOW] + 1):
+        if legal[action] != 0:
+            to = net[NUMBERS_AT] + action * units
+            copy(weights, net[last + BIAS_AT] + action * units, scratch, to, units)
+            part = net[last + WEIGHT_AT] + action * inputs * units
+            add_products(weights, part, scratch, first, inputs, net[SINGLE], to, units)
+
+
+@spliced_kernel
+def _score_in_chunks(
+    net: Ints, weights: Reals, observation: Reals, legal: Ints, scores: Reals, scratch: Reals
+) -> None:
+    """Score actions from an embedding of each."""
+    seen = look(net, weights, observation, legal, scratch)
+    is_pooled = net[IS_POOLED] == 1
+    if is_pooled:
+        clear(scratch, net[POOL_AT], net[WIDTH])
+    chosen, window, counted = net[CHOSEN_AT], net[WINDOW], 0
+    action = 0
+    while action <= window:
+        rows = 0
+        while action <= window and rows < CHUNK:
+            if legal[action] != 0 or (is_pooled and counts(net, observation, action)):
+                scratch[chosen + rows] = action
+                rows += 1
+            action += 1
+        if rows > 0:
+            embed(net, weights, observation, scratch, rows, seen)
+            if is_pooled:
+                counted += _pool(net, observation, scratch, rows)
+            _finish(net, weights, scores, scratch, rows)
+    if is_pooled:
+        divide(scratch, net[POOL_AT], net[WIDTH], counted)
+
+
+@spliced_kernel
+def _pool(net: Ints, observation: Reals, scratch: Reals, rows: int) -> int:
+    """Add the embeddings of actions that stand for something to the pool; return their number."""
+    width, counted = net[WIDTH], 0
+    for row in range(rows):
+        if counts(net, observation, int(scratch[net[CHOSEN_AT] + row])):
+            add(scratch, net[FIRST_AT] + row * width, net[POOL_AT], width)
+            counted += 1
+    return counted
+
+
+@spliced_kernel
+def _finish(net: Ints, weights: Reals, scores: Reals, scratch: Reals, rows: int) -> None:
+    """Turn the embeddings in the first rows into what comes out for the chosen actions."""
+    first, second, last, window = net[FIRST_AT], net[SECOND_AT], net[LAST], net[WINDOW]
+    apply_hidden(net, net[HEAD], net[HEAD_COUNT], weights, scratch, rows)
+    inputs, units = net[last + INPUTS], net[last + UNITS]
+    if net[OUTPUTS] == 1:
+        for row in range(rows):
+            action = int(scratch[net[CHOSEN_AT] + row])
+            value = dot(weights, net[last + WEIGHT_AT], scratch, first + row * inputs, inputs)
+            scores[action] = value + weights[net[last + BIAS_AT]]
+            if action == window:
+                scores[action] += weights[net[NOOP_BIAS_AT]]
+        return
+    apply(net, last, weights, scratch, first, rows, second)
+    for row in range(rows):
+        action = int(scratch[net[CHOSEN_AT] + row])
+        to = net[NUMBERS_AT] + action * units
+        copy(scratch, second + row * units, scratch, to, units)
+        if action == window:
+            for index in range(net[OUTPUTS]):
+                scratch[to + index] += weights[net[NOOP_BIAS_AT] + index]
+
+
+@spliced_kernel
+def _expect(net: Ints, weights: Reals, legal: Ints, scores: Reals, scratch: Reals) -> None:
+    """Score every legal action by the expectation of its distribution."""
+    outputs, numbers, second = net[OUTPUTS], net[NUMBERS_AT], net[SECOND_AT]
+    units = net[net[LAST] + UNITS]
+    clear(scratch, second, units)
+    if net[IS_POOLED] == 1:
+        _compare(net, weights, legal, scratch)
+    for action in range(net[WINDOW] + 1):
+        if legal[action] != 0:
+            at = numbers + action * units
+            add(scratch, second, at, outputs)
+            to_shares(scratch, at, outputs)
+            scores[action] = dot(weights, net[SUPPORT_AT], scratch, at, units)
+
+
+@spliced_kernel
+def _compare(net: Ints, weights: Reals, legal: Ints, scratch: Reals) -> None:
+    """Put into the second row the state's numbers less the mean of the legal actions'."""
+    first, second, units = net[FIRST_AT], net[SECOND_AT], net[net[LAST] + UNITS]
+    hidden = net[STATE_COUNT] - 1
+    copy(scratch, net[POOL_AT], scratch, first, net[WIDTH])
+    apply_hidden(net, net[STATE], hidden, weights, scratch, net[SINGLE])
+    apply(net, net[STATE] + hidden * LAYER, weights, scratch, first, net[SINGLE], second)
+    number = 0
+    clear(scratch, first, units)
+    for action in range(net[WINDOW] + 1):
+        if legal[action] != 0:
+            add(scratch, net[NUMBERS_AT] + action * units, first, units)
+            number += 1
+    for index in range(units):
+        scratch[second + index] -= scratch[first + index] / single(max(number, 1))

@@ -164,7 +164,7 @@ def _node_gpus(ints: Ints, node: int) -> int:
 
 @kernel
 def _ways(ints: Ints, types: int, gpus: int, largest: int) -> int:
-    """Return 2 if the fewest possible nodes offer a choice, 1 if not, plus 1 if one more node helps.
+    """Return 2 if the fewest nodes possible offer a choice, else 1, plus 1 if one more helps.
 
     One more node helps if the gang then leaves no more nodes partly used than before.
     """

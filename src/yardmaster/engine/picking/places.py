@@ -107,6 +107,7 @@ NOOPS = next(_place)  # of which no-ops
 SHOWN = next(_place)  # tokens that are not blank in the observation now
 STAMP = next(_place)  # counts looks: what fits is found once per shape and look
 HEAD = next(_place)  # first job of the window that does not fit, or NOTHING
+CHOSEN = next(_place)  # job picked and not started yet (COMMIT), plus one; 0: none
 BUSY_GPUS = next(_place)
 ENDED = next(_place)  # jobs finished
 IS_OVER = next(_place)  # an End: why the episode ended

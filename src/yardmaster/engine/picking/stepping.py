@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import REAL_CLUSTERS, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel, spliced_kernel
 from yardmaster.engine.core.events import next_instant
 from yardmaster.engine.core.outages import handle_outages
 from yardmaster.engine.core.placement import plan_placement
@@ -16,14 +16,27 @@ from yardmaster.engine.core.queue import enqueue
 from yardmaster.engine.core.reservation import plan_beside, until_shadow
 from yardmaster.engine.core.running import finish, start
 from yardmaster.engine.core.tenants import book_usage
-from yardmaster.engine.picking.features import forbid_all, show_standard, survey
-from yardmaster.engine.picking.line import at_place, gpus_of, join_line, leave_line, recount, sort_line
+from yardmaster.engine.picking.features import (
+    forbid_all,
+    may_start,
+    show_standard,
+    survey,
+)
+from yardmaster.engine.picking.line import (
+    at_place,
+    gpus_of,
+    join_line,
+    leave_line,
+    recount,
+    sort_line,
+)
 from yardmaster.engine.picking.other_features import (
     show_drl_scheduler,
     show_gpu_optimizer,
     show_rltune,
 )
 from yardmaster.engine.picking.places import (
+    CHOSEN,
     FEATURES,
     HEAD,
     HORIZON_S,
@@ -91,7 +104,7 @@ def begin(
     """Begin an episode: let time pass until the first decision."""
     purse[WORK_COMING] = facts[WORK]
     begin_step(purse)
-    _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
+    _pass_time(ints, reals, rules, scales, facts, book, purse, legal, 1)
 
 
 @kernel
@@ -112,79 +125,52 @@ def step(
     """
     begin_step(purse)
     book[STEPS] += 1
+    must_pass = 0
+    if _is_pick(rules, book, purse, legal, action):
+        job = at_place(book, action)
+        if not _start(ints, reals, rules, facts, book, purse, job) and rules[PACE] == Pace.COMMIT:
+            book[CHOSEN] = job + 1
+    else:
+        must_pass = _hold_back(ints, reals, rules, facts, book, purse, legal)
+    _pass_time(ints, reals, rules, scales, facts, book, purse, legal, must_pass)
+    is_limit_reached = 0 < rules[MAX_STEPS] <= book[STEPS]
+    if book[IS_OVER] == End.NOT_YET and is_limit_reached:
+        book[IS_OVER] = End.CUT
+    if book[IS_OVER] != End.NOT_YET:
+        note_over(ints, reals, rules, facts, book, purse)
+        if not survey(ints, rules, book, legal):
+            forbid_all(rules, legal)
+
+
+@spliced_kernel
+def _is_pick(rules: Ints, book: Ints, purse: Reals, legal: Ints, action: int) -> bool:
+    """Whether an action picks a job; one that makes no sense is counted."""
     window = rules[WINDOW]
     is_valid = 0 <= action <= window and legal[action] == 1
     is_pick = is_valid and action < window and action < book[LINE_LENGTH]
     if not is_valid or (action < window and not is_pick):
         book[INVALID_STEPS] += 1
         earn(purse, Term.INVALID, 1.0)
-    if is_pick:
-        _pick(ints, reals, rules, scales, facts, book, purse, legal, action)
-    else:
-        _wait(ints, reals, rules, scales, facts, book, purse, legal)
-    if book[IS_OVER] == End.NOT_YET and rules[MAX_STEPS] > 0:
-        if book[STEPS] >= rules[MAX_STEPS]:
-            book[IS_OVER] = End.CUT
-    if book[IS_OVER] != End.NOT_YET:
-        note_over(ints, reals, rules, facts, book, purse)
-        if not survey(ints, reals, rules, book, legal):
-            forbid_all(rules, legal)
+    return is_pick
 
 
-@kernel
-def _pick(
-    ints: Ints,
-    reals: Reals,
-    rules: Ints,
-    scales: Reals,
-    facts: Reals,
-    book: Ints,
-    purse: Reals,
-    legal: Ints,
-    place: int,
-) -> None:
-    """Start the job at a place of the window, now or (COMMIT) when it fits."""
-    pace = rules[PACE]
-    job = at_place(book, place)
-    while not _start(ints, reals, rules, facts, book, purse, job):
-        if pace != Pace.COMMIT:  # every action is legal here: nothing happens
-            break
-        moment = next_instant(ints, reals)
-        if moment >= facts[HORIZON_S]:
-            _cut(ints, reals, rules, scales, facts, book, purse)
-            return
-        _go_on(ints, reals, rules, scales, facts, book, purse, moment)
-    if pace == Pace.DECISION or pace == Pace.COMMIT:
-        if not survey(ints, reals, rules, book, legal):
-            _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
-    else:
-        _pass_one(ints, reals, rules, scales, facts, book, purse, legal)
+@spliced_kernel
+def _hold_back(
+    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals, legal: Ints
+) -> int:
+    """Start nothing; return 1 if time must pass before the next decision.
 
-
-@kernel
-def _wait(
-    ints: Ints,
-    reals: Reals,
-    rules: Ints,
-    scales: Reals,
-    facts: Reals,
-    book: Ints,
-    purse: Reals,
-    legal: Ints,
-) -> None:
-    """Start nothing; if nothing could ever happen then, start the first job that fits instead."""
+    If nothing could ever happen then, the first job that fits starts instead.
+    """
     book[NOOPS] += 1
     for place in range(min(book[LINE_LENGTH], rules[WINDOW])):
         if legal[place] == 1:
             earn(purse, Term.HELD_BACK, work_left(reals, book, purse) / facts[WORK])
             if rules[PACE] == Pace.DECISION and next_instant(ints, reals) == math.inf:
-                _pick(ints, reals, rules, scales, facts, book, purse, legal, place)
-                return
-            break
-    if rules[PACE] == Pace.DECISION or rules[PACE] == Pace.COMMIT:
-        _wait_for_decision(ints, reals, rules, scales, facts, book, purse, legal)
-    else:
-        _pass_one(ints, reals, rules, scales, facts, book, purse, legal)
+                _start(ints, reals, rules, facts, book, purse, at_place(book, place))
+                return 0
+            return 1
+    return 1
 
 
 @kernel
@@ -197,6 +183,8 @@ def _start(
     must do no harm.
     """
     shape = ints[ints[JOB_SHAPE] + job]
+    if not may_start(ints, shape):
+        return False
     if (
         rules[PLACES_BESIDE] == 1
         and book[HEAD] != NOTHING
@@ -218,7 +206,7 @@ def _start(
 
 
 @kernel
-def _wait_for_decision(
+def _pass_time(
     ints: Ints,
     reals: Reals,
     rules: Ints,
@@ -227,22 +215,58 @@ def _wait_for_decision(
     book: Ints,
     purse: Reals,
     legal: Ints,
+    must_pass: int,
 ) -> None:
-    """Let time pass until there is something to decide, or the episode ends."""
+    """Let time pass until there is something to decide, or the episode ends.
+
+    With `must_pass` something must happen first: the policy chose to wait.
+    """
+    pace = rules[PACE]
+    is_asked_at_choices = pace == Pace.DECISION or pace == Pace.COMMIT
+    until = reals[NOW] + scales[TICK_S] if pace == Pace.TICK else math.inf
+    must_happen = must_pass == 1 or not is_asked_at_choices
     while True:
+        if not must_happen:
+            chosen = book[CHOSEN] - 1
+            if chosen >= 0 and _start(ints, reals, rules, facts, book, purse, chosen):
+                book[CHOSEN] = 0
+            if book[CHOSEN] == 0 and survey(ints, rules, book, legal):
+                return
+        must_happen = not is_asked_at_choices
         moment = next_instant(ints, reals)
-        if moment == math.inf:
+        if moment == math.inf and (pace != Pace.TICK or book[LINE_LENGTH] == 0):
+            # Only a policy that may wait for ever can leave jobs behind.
             book[IS_OVER] = End.DONE if book[LINE_LENGTH] == 0 else End.CUT
-            return
-        if moment >= facts[HORIZON_S]:
+            break
+        if is_asked_at_choices and moment >= facts[HORIZON_S]:
             _cut(ints, reals, rules, scales, facts, book, purse)
-            return
+            break
+        if moment > until:
+            pass_seconds(ints, reals, rules, scales, facts, book, purse, until - reals[NOW])
+            reals[NOW] = until
+            break
         _go_on(ints, reals, rules, scales, facts, book, purse, moment)
-        if survey(ints, reals, rules, book, legal):
-            return
+        if pace == Pace.EVENT:
+            break
+    if not is_asked_at_choices:
+        _be_asked(ints, reals, rules, facts, book, purse, legal)
 
 
-@kernel
+@spliced_kernel
+def _be_asked(
+    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals, legal: Ints
+) -> None:
+    """Look around after an event or a tick, whether anything fits or not."""
+    is_left = ints[RUNNING] > 0 or ints[NEXT_ARRIVAL] < ints[JOBS] or book[LINE_LENGTH] > 0
+    if not is_left:
+        book[IS_OVER] = End.DONE
+    elif reals[NOW] >= facts[HORIZON_S]:
+        book[IS_OVER] = End.CUT
+    sort_line(ints, reals, rules, book, purse)
+    survey(ints, rules, book, legal)
+
+
+@spliced_kernel
 def _cut(
     ints: Ints, reals: Reals, rules: Ints, scales: Reals, facts: Reals, book: Ints, purse: Reals
 ) -> None:
@@ -253,7 +277,7 @@ def _cut(
     book[IS_OVER] = End.CUT
 
 
-@kernel
+@spliced_kernel
 def _go_on(
     ints: Ints,
     reals: Reals,
@@ -264,26 +288,35 @@ def _go_on(
     purse: Reals,
     moment: float,
 ) -> None:
-    """Go to the next instant: completions, repairs and failures, arrivals."""
+    """Go to the next instant: completions, repairs and failures, arrivals.
+
+    Under `Pace.EVENT` exactly one arrival or completion happens; arrivals come first.
+    """
     pass_seconds(ints, reals, rules, scales, facts, book, purse, moment - reals[NOW])
     reals[NOW] = moment
     ints[PASSES] += 1
     is_real = REAL_CLUSTERS and ints[IS_REAL] == 1
+    events = 1 if rules[PACE] == Pace.EVENT else ints[JOBS] + ints[RUNNING]
+    if events == 1 and _next_arrival(ints, reals) <= moment:
+        events = 0
     if is_real:
         book_usage(ints, reals)
-    while ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] <= moment:
+    while events > 0 and ints[RUNNING] > 0 and reals[ints[END] + ints[ints[HEAP] + 0]] <= moment:
         _end(ints, reals, facts, book, purse)
+        events -= 1
     if is_real:
         outages = ints[OUTAGE]
         handle_outages(ints, reals)
         if ints[OUTAGE] != outages:
-            recount(ints, reals, rules, book, purse)
-    while _next_arrival(ints, reals) <= moment:
-        _admit(ints, reals, rules, book, purse)
+            recount(ints, reals, book, purse)
+    events = 1 if rules[PACE] == Pace.EVENT else ints[JOBS]
+    while events > 0 and _next_arrival(ints, reals) <= moment:
+        _admit(ints, reals, book, purse)
+        events -= 1
     sort_line(ints, reals, rules, book, purse)
 
 
-@kernel
+@spliced_kernel
 def _end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals) -> None:
     """End the running job that ends first."""
     job = ints[ints[HEAP] + 0]
@@ -291,7 +324,7 @@ def _end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals) -> No
     finish(ints, reals, job)
 
 
-@kernel
+@hot_kernel
 def _next_arrival(ints: Ints, reals: Reals) -> float:
     """Return the second of the next arrival; infinity if there is none."""
     if ints[NEXT_ARRIVAL] >= ints[JOBS]:
@@ -301,8 +334,8 @@ def _next_arrival(ints: Ints, reals: Reals) -> float:
     return reals[ints[SUBMIT] + ints[NEXT_ARRIVAL]]
 
 
-@kernel
-def _admit(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> None:
+@spliced_kernel
+def _admit(ints: Ints, reals: Reals, book: Ints, purse: Reals) -> None:
     """Let the next job join the line, unless it can never be placed."""
     job = ints[NEXT_ARRIVAL]
     if REAL_CLUSTERS and ints[IS_REAL] == 1:
@@ -310,56 +343,8 @@ def _admit(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> N
     ints[NEXT_ARRIVAL] += 1
     if ints[ints[JOB_SHAPE] + job] >= 0:
         enqueue(ints, reals, job)
-        join_line(ints, reals, rules, book, purse, job)
+        join_line(ints, reals, book, purse, job)
         purse[WORK_COMING] -= reals[ints[DURATION] + job] * gpus_of(ints, job)
-
-
-@kernel
-def _pass_one(
-    ints: Ints,
-    reals: Reals,
-    rules: Ints,
-    scales: Reals,
-    facts: Reals,
-    book: Ints,
-    purse: Reals,
-    legal: Ints,
-) -> None:
-    """Let one event happen (EVENT) or one tick go by (TICK), then be asked again."""
-    if rules[PACE] == Pace.EVENT:
-        _pop_event(ints, reals, rules, scales, facts, book, purse)
-    else:
-        until = reals[NOW] + scales[TICK_S]
-        while next_instant(ints, reals) <= until:
-            moment = next_instant(ints, reals)
-            _go_on(ints, reals, rules, scales, facts, book, purse, moment)
-        pass_seconds(ints, reals, rules, scales, facts, book, purse, until - reals[NOW])
-        reals[NOW] = until
-        sort_line(ints, reals, rules, book, purse)
-    if next_instant(ints, reals) == math.inf and book[LINE_LENGTH] == 0:
-        book[IS_OVER] = End.DONE
-    elif reals[NOW] >= facts[HORIZON_S]:
-        book[IS_OVER] = End.CUT
-    survey(ints, reals, rules, book, legal)
-
-
-@kernel
-def _pop_event(
-    ints: Ints, reals: Reals, rules: Ints, scales: Reals, facts: Reals, book: Ints, purse: Reals
-) -> None:
-    """Let exactly one arrival or completion happen; arrivals come first."""
-    arrival = _next_arrival(ints, reals)
-    moment = next_instant(ints, reals)
-    if moment == math.inf:
-        return
-    pass_seconds(ints, reals, rules, scales, facts, book, purse, moment - reals[NOW])
-    reals[NOW] = moment
-    ints[PASSES] += 1
-    if arrival == moment:
-        _admit(ints, reals, rules, book, purse)
-    else:
-        _end(ints, reals, facts, book, purse)
-    sort_line(ints, reals, rules, book, purse)
 
 
 @kernel

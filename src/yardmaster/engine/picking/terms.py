@@ -6,6 +6,8 @@ are kept as jobs come and go, so that passing time costs the same however many w
 
 from __future__ import annotations
 
+import math
+
 from yardmaster.engine.compilation import hot_kernel, kernel
 from yardmaster.engine.picking.line import gpus_of
 from yardmaster.engine.picking.places import (
@@ -127,9 +129,7 @@ def work_left(reals: Reals, book: Ints, purse: Reals) -> float:
 
 
 @kernel
-def note_start(
-    ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, job: int
-) -> None:
+def note_start(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, job: int) -> None:
     """Book a job that has just started."""
     run_s = reals[ints[DURATION] + job]
     wait_s = reals[NOW] - reals[ints[SUBMIT] + job]
@@ -173,7 +173,9 @@ def note_end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, j
 
 
 @kernel
-def note_over(ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals) -> None:
+def note_over(
+    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals
+) -> None:
     """Book the end of an episode."""
     span = facts[EPISODE_SPAN_S]
     if book[IS_OVER] == End.DONE:
@@ -183,8 +185,8 @@ def note_over(ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, p
         earn(purse, Term.OUTCOME, -left / facts[WORK])
     earn(purse, Term.FAIRNESS, _jain(ints, facts, purse))
     base = facts[BASELINE]
-    if base == base:  # NaN: there is no baseline
-        own = score_of(ints, reals, rules, facts, book, purse)
+    if not math.isnan(base):
+        own = score_of(ints, reals, rules, book, purse)
         if rules[SCORE] == Score.UTILISATION:  # more is better
             base, own = own, base
             earn(purse, Term.RELATIVE, (base - own) / max(base, own, 1e-9))
@@ -193,9 +195,7 @@ def note_over(ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, p
 
 
 @kernel
-def score_of(
-    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals
-) -> float:
+def score_of(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: Reals) -> float:
     """Return what the episode so far scores; means are over the jobs that finished."""
     kind = rules[SCORE]
     ended = max(float(book[ENDED]), 1.0)
@@ -243,5 +243,3 @@ def begin_step(purse: Reals) -> None:
     for term in range(TERMS):
         purse[EARNED_AT + term] = 0.0
     purse[ELAPSED_S] = 0.0
-
-

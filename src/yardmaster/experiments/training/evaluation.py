@@ -34,7 +34,7 @@ HIGHER_IS_BETTER: Mapping[str, bool] = {
 }
 """The metrics of an episode, and which way is better."""
 
-WELL_KNOWN = ("fifo", "sjf", "sjf+easy", "fifo+easy", "largest")
+WELL_KNOWN = ("fifo", "sjf", "sjf+easy", "fifo+easy", "largest-first")
 """Heuristics to compare with where nobody names any."""
 
 

@@ -28,7 +28,7 @@ from yardmaster.experiments.training.folder import (
     write_whole,
 )
 from yardmaster.experiments.training.interruption import asked_to_stop
-from yardmaster.experiments.training.scalars import TensorBoard
+from yardmaster.experiments.training.scalars import TensorBoard, event_library
 from yardmaster.experiments.training.standing import Progress, Standing, Status, TrainResult
 from yardmaster.experiments.training.tables import to_toml
 from yardmaster.experiments.training.warm_start import refuse_impossible, warm_start
@@ -82,6 +82,13 @@ def _nothing(_news: Any) -> None:
     """Tell nobody."""
 
 
+def _environment() -> str:
+    """Return what tells versions of the environments apart."""
+    from yardmaster.engine.picking.compilation import cache_folder
+
+    return cache_folder().parent.name
+
+
 class _Training:
     """One process working on a run."""
 
@@ -103,6 +110,7 @@ class _Training:
         self.on_progress = on_progress
         self.stop_when = stop_when
         settings = config.train
+        self.event_library = event_library(wanted=settings.tensorboard)
         threads = settings.threads or len(os.sched_getaffinity(0))
         use_threads(threads)
         self.batch = open_batch(
@@ -114,7 +122,9 @@ class _Training:
             announce=announce,
         )
         kind = LEARNERS[config.learner]
-        self.learner = kind.build(self.batch, config.settings, settings.seed)
+        self.learner = kind.build(
+            self.batch, config.settings, settings.seed, device=settings.device
+        )
         refuse_impossible(config, self.learner)
         self.referee = Referee(
             config.task,
@@ -144,9 +154,7 @@ class _Training:
             self._take_up()
         write_whole(self.folder.config, to_toml(self.config.tables()))
         self.board = TensorBoard(
-            self.folder.tensorboard,
-            wanted=self.config.train.tensorboard,
-            from_step=self.standing.steps,
+            self.event_library, self.folder.tensorboard, from_step=self.standing.steps
         )
         try:
             self._note("running")
@@ -192,9 +200,9 @@ class _Training:
         updates = -1
         if self.folder.last.is_file():
             saved = read_checkpoint(self.folder.last)
-            self._refuse_other(saved.config)
-            self.learner.load(saved.state)
             standing = dict(saved.standing)
+            self._refuse_other(saved.config, standing.pop("environment"))
+            self.learner.load(saved.state)
             self.watch = Watch(standing.pop("watch"))
             self.standing = Standing.of(standing)
             updates = self.standing.updates
@@ -204,8 +212,14 @@ class _Training:
         self._seconds_before = self.standing.seconds
         self._checkpoint = (self.standing.steps, self._begun)
 
-    def _refuse_other(self, config: Mapping[str, Any]) -> None:
-        """Complain about a checkpoint of another configuration; only its length may differ."""
+    def _refuse_other(self, config: Mapping[str, Any], environment: str) -> None:
+        """Complain about a checkpoint of other environments, or of another configuration."""
+        if environment != _environment():
+            # Their state is raw memory to the compiled core: in another layout, it would crash.
+            raise YardmasterError(
+                f"{self.folder.last} was written by another version of yardmaster, whose"
+                " environments cannot be continued; begin again, or use that version."
+            )
         mine, theirs = self.config.tables(), {name: dict(table) for name, table in config.items()}
         for tables in (mine, theirs):
             tables["train"].pop("steps")
@@ -270,17 +284,30 @@ class _Training:
         standing.stale = 0 if found.is_best else standing.stale + 1
         if found.is_best:
             standing.best, standing.best_steps = found.score, found.steps
-            self._keep_best()
+            self._keep_best(found)
         add_line(self.folder.evaluations, found.record())
         self.board.add("val", found.means, standing.steps)
         write_curve(self.folder, self.heuristics)
         if self.stop_when is not None and self.stop_when(found):
             self.is_asked_to_end = True
 
-    def _keep_best(self) -> None:
+    def _keep_best(self, found: Evaluation) -> None:
+        """Write the network as a checkpoint, and as a policy that schedulers can use."""
+        from yardmaster.agents.export import policy_of
         from yardmaster.agents.learners import weights
+        from yardmaster.schedulers.learned.policy_file import write_policy
 
-        self._write(self.folder.best, {"network": weights(self.learner.network)})
+        network: Any = self.learner.network
+        self._write(self.folder.best, {"network": weights(network)})
+        about = {
+            "learner": self.config.learner,
+            "steps": found.steps,
+            found.metric: found.score,
+            "task": {"task": self.config.task_preset} | self.config.task.to_table(),
+        }
+        # Not the configuration's sight: the time unit of this one is measured.
+        sight = self.batch.task.sight.to_table()
+        write_policy(self.folder.policy, policy_of(network, self.batch.layout, sight, about))
 
     def _is_save_due(self) -> bool:
         steps, moment = self._checkpoint
@@ -297,7 +324,8 @@ class _Training:
     def _write(self, path: Path, state: Mapping[str, Any]) -> None:
         from yardmaster.agents.checkpoint import Checkpoint, write_checkpoint
 
-        standing = self.standing.plain() | {"watch": self.watch.state()}
+        more = {"watch": self.watch.state(), "environment": _environment()}
+        standing = self.standing.plain() | more
         config = self.config.tables()
         write_checkpoint(path, Checkpoint(self.config.learner, config, state, standing))
 

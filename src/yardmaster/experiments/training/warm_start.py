@@ -44,6 +44,7 @@ def warm_start(
     announce(f"Learning {heuristic} first, from {train.warm_start_steps:,} decisions.")
     settings = CloneSettings(
         steps=train.warm_start_steps,
+        held_out=train.warm_start_steps // 8 + 1,
         gamma=config.settings.gamma,
         discount_per_s=config.settings.discount_per_s,
     )
