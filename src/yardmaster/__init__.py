@@ -1,4 +1,4 @@
-"""Yardmaster simulates and compares job schedulers for GPU clusters.
+"""Yardmaster simulates, compares and learns job schedulers for GPU clusters.
 
 Everything a script needs is here; it is loaded when first used, so that importing the package
 costs nothing.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from yardmaster.envs import registration as _registration  # noqa: F401  (Gymnasium's ids)
 
 if TYPE_CHECKING:
     from yardmaster.errors import YardmasterError

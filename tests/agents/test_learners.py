@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import torch
 
-from yardmaster.agents.learners import LEARNERS, LearnerKind, greedy, weights, weights_are_finite
+from yardmaster.agents.learners import LEARNERS, greedy, weights, weights_are_finite
 from yardmaster.agents.networks import NetworkSettings, actor_critic, q_network
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.testing.toys import OneMachine
@@ -86,21 +84,12 @@ def test_broken_weights_are_noticed(value: float, batch: OneMachine):
     assert not weights_are_finite(network)
 
 
-@dataclass(frozen=True)
-class Placed:
-    """Settings of a learner that can be on a device."""
-
-    device: str = "cpu"
-
-
 def test_devices_that_cannot_be_used(batch: OneMachine, monkeypatch: pytest.MonkeyPatch):
     """Learners for the CPU only, and machines without CUDA, are told as such."""
     kind = LEARNERS["sac"]
     with pytest.raises(YardmasterError, match="sac learns on the CPU only"):
         kind.build(batch, kind.preset("default"), 0, device="cuda")
-    placed = LearnerKind("placed", __name__, "Placed", "")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    kind = LEARNERS["ppo"]
     with pytest.raises(YardmasterError, match="no CUDA device"):
-        placed._on("cuda", Placed())
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert placed._on("cuda", Placed()) == Placed("cuda")
+        kind.build(batch, kind.preset("default"), 0, device="cuda")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -51,17 +52,13 @@ class LearnerKind:
             YardmasterError: if its network cannot be on the device.
         """
         made: Callable[..., Learner] = getattr(import_module(self.module), self.class_name)
-        if device != "cpu":
-            settings = self._on(device, settings)
-        return made(batch, settings, seed)
-
-    def _on(self, device: str, settings: Any) -> Any:
-        """Return the settings of a learner whose network is on another device than the CPU."""
-        if "device" not in {field.name for field in fields(settings)}:
+        if device == "cpu":
+            return made(batch, settings, seed)
+        if "device" not in signature(made).parameters:
             raise YardmasterError(f"{self.name} learns on the CPU only: use --device cpu.")
-        if device == "cuda" and not torch.cuda.is_available():
+        if not torch.cuda.is_available():
             raise YardmasterError("There is no CUDA device here: use --device cpu.")
-        return replace(settings, device=device)
+        return made(batch, settings, seed, device=device)
 
     def presets(self) -> Mapping[str, Any]:
         """Return its settings by name of the preset; `default` is always there."""

@@ -89,11 +89,13 @@ class Task:
     def from_table(cls, table: Mapping[str, Any]) -> Task:
         """Read a task from plain values: `task` names a preset, everything else changes it.
 
+        Without a preset, what is not given is as in `Task()`.
+
         Raises:
             UnknownNameError: for unknown names and settings.
         """
         values = dict(table)
-        base = TASKS[values.pop("task", "default")]
+        base = TASKS[values.pop("task")] if "task" in values else Task()
         return base.changed(**values)
 
     def to_table(self) -> dict[str, Any]:
@@ -171,10 +173,10 @@ TASKS.add(
 TASKS.add(
     "rltune",
     Task(
-        workload="philly-like",
-        cluster="rltune-philly",
+        workload="venus-like",
+        cluster="rltune-helios",
         jobs=256,
-        load=1.0,
+        load=2.0,
         reward="relative_bounded_slowdown",
         baseline="fifo+skip",
         sight=Sight(window=128, features="rltune", information="blind", gpu_slots=0, noop="never"),

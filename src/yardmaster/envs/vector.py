@@ -77,6 +77,7 @@ class PickJobVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], npt.NDArray
             UnknownNameError: if a name or a setting is unknown.
             YardmasterError: if there is no environment at all.
         """
+        self.closed = True  # until there is something to close: Gymnasium closes what it drops
         if num_envs < 1:
             raise YardmasterError(f"num_envs must be at least 1, got {num_envs}.")
         self.num_envs = num_envs
@@ -89,6 +90,7 @@ class PickJobVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], npt.NDArray
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._is_seeded = False
+        self.closed = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -99,6 +99,32 @@ def simulate(
         )
     if why is not None:
         raise YardmasterError(f"{chosen} goes by keys; only a trained policy can say why.")
+    return _simulate_order(
+        workload,
+        cluster,
+        chosen,
+        seed=seed,
+        until_s=until_s,
+        engine=engine,
+        compile_core=compile_core,
+        compatibility=compatibility,
+        announce=announce,
+    )
+
+
+def _simulate_order(
+    workload: Workload,
+    cluster: Cluster,
+    chosen: Scheduler,
+    *,
+    seed: int,
+    until_s: float,
+    engine: Engine,
+    compile_core: Compile,
+    compatibility: Compatibility,
+    announce: Callable[[str], None] | None,
+) -> Schedule:
+    """Let an order's keys decide who is next."""
     estimates = _estimates(workload, chosen)
     true_or_estimated = workload.duration_s if estimates is None else estimates
     run_s = true_or_estimated if chosen.order.reads_run_time else None

@@ -233,7 +233,7 @@ def _show_token(
     card = rules[CARD] * job
     for index in range(CARDS):
         view[at + index] = cards[card + index]
-    run_s = known_run_s(facts, job) if rules[KNOWS] == 1 else 0.0
+    run_s = known_run_s(rules, facts, job)
     wait_s = now - reals[ints[SUBMIT] + job]
     view[at + 6] = wait_s / (wait_s + unit)
     view[at + 7] = wait_s / (wait_s + max(run_s, SHORT_S)) if rules[KNOWS] == 1 else 0.0

@@ -15,6 +15,7 @@ from yardmaster.engine.picking.places import (
     BUSY_GPUS,
     FACTS,
     IS_FIXED,
+    KNOWS,
     LINE_FIRST,
     LINE_LENGTH,
     PURSE,
@@ -47,9 +48,9 @@ def gpus_of(ints: Ints, job: int) -> int:
 
 
 @hot_kernel
-def known_run_s(facts: Reals, job: int) -> float:
-    """Return the run time of a job as the policy knows it, seconds."""
-    return facts[FACTS + RUN + job]
+def known_run_s(rules: Ints, facts: Reals, job: int) -> float:
+    """Return the run time of a job as the policy knows it, seconds; 0 if it is blind."""
+    return facts[FACTS + RUN + job] if rules[KNOWS] == 1 else 0.0
 
 
 @hot_kernel

@@ -138,4 +138,4 @@ def _show_shares(ints: Ints, reals: Reals, rules: Ints, scales: Reals, view: Rea
     total = max(ints[GPUS] - busy, 0) * share
     for slot in range(slots):
         total += view[first + slot]
-        view[first + slot] = total
+        view[first + slot] = min(total, 1.0)  # parts of a whole may round up to more

@@ -58,7 +58,7 @@ def show_gpu_optimizer(
     for place in range(shown):
         job = at_place(book, place)
         wait_s = reals[NOW] - reals[ints[SUBMIT] + job]
-        view[at] = min(known_run_s(facts, job) / scales[LONGEST_S], 1.0)
+        view[at] = min(known_run_s(rules, facts, job) / scales[LONGEST_S], 1.0)
         view[at + 1] = facts[FACTS + PRIORITY * ints[JOBS] + job] / 10.0
         view[at + 2] = gpus_of(ints, job) / float(ints[GPUS])
         view[at + 3] = min(wait_s / facts[EPISODE_SPAN_S], 1.0)
@@ -78,7 +78,7 @@ def show_drl_scheduler(
     at, gpus = rules[TOKENS_AT], float(ints[GPUS])
     for place in range(shown):
         job = at_place(book, place)
-        run_s = known_run_s(facts, job)
+        run_s = known_run_s(rules, facts, job)
         flops = run_s * gpus_of(ints, job) * FLOPS_PER_GPU_S
         view[at] = facts[FACTS + PRIORITY * ints[JOBS] + job] / 5.0
         view[at + 1] = min(flops / FLOPS_SCALE, 1.0)

@@ -55,6 +55,7 @@ from yardmaster.engine.state import (
     DURATION,
     END,
     GPUS,
+    JOB_SEGMENT,
     JOBS,
     NODE_FIRST_GPU,
     NODE_FREE,
@@ -62,6 +63,7 @@ from yardmaster.engine.state import (
     NODES,
     NOW,
     RUNNING,
+    SEGMENT_START,
     SUBMIT,
     Ints,
     Reals,
@@ -134,7 +136,6 @@ def note_start(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals,
     run_s = reals[ints[DURATION] + job]
     wait_s = reals[NOW] - reals[ints[SUBMIT] + job]
     gpus = gpus_of(ints, job)
-    purse[WAIT_SUM] += wait_s
     book[BUSY_GPUS] += gpus
     purse[WORK_ENDS] += gpus * reals[ints[END] + job]
     if run_s < SHORT_S:
@@ -156,6 +157,8 @@ def note_end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, j
     purse[WORK_ENDS] -= gpus * reals[ints[END] + job]
     if book[BUSY_GPUS] == 0:
         purse[WORK_ENDS] = 0.0  # sums of many small numbers do not cancel exactly
+    started_s = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
+    purse[WAIT_SUM] += started_s - reals[ints[SUBMIT] + job]
     purse[JCT_SUM] += jct_s
     purse[BSLD_SUM] += slowdown
     purse[SLD_SUM] += jct_s / max(run_s, 1.0)

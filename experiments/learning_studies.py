@@ -1,0 +1,201 @@
+"""What is studied: tasks, learners, budgets and the heuristics they are held against.
+
+All of it is settings; a budget that is too small shows as a loss, never as an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LEARNERS = ("ppo", "d3qn", "rainbow", "sac")
+LOOKAHEADS = ("off", "per_gpu", "sorted", "cdf")
+ARCHITECTURES = ("mlp", "kernel", "cross-attention")
+EVALUATIONS = 16
+"""Looks at the validation episodes during a training."""
+EVAL_EPISODES = 30
+"""Validation episodes of such a look; the final evaluation plays more."""
+PUBLISHED_BAR = 0.646
+"""Return of largest GPU count first, shortest on ties, on gpu-optimizer's own REPORT draws."""
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to learn, trained once per seed."""
+
+    name: str
+    learner: str
+    steps: int
+    """Environment steps of a training."""
+    task: Table = field(default_factory=dict)
+    """What differs from the study's task."""
+    settings: Table = field(default_factory=dict)
+    """What differs from the learner's default settings."""
+    train: Table = field(default_factory=dict)
+    """What differs from the default of how to train."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One task, everybody who learns it, and everybody they are compared with."""
+
+    name: str
+    title: str
+    about: str
+    task: Table
+    metric: str
+    baselines: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    trace: str = ""
+    """Trace that `prepare` turns into the task's workload; none if jobs are generated."""
+    bar: float | None = None
+    """A published number to beat."""
+
+    def cell(self, name: str) -> Cell:
+        """Return a cell by name."""
+        return next(cell for cell in self.cells if cell.name == name)
+
+    def tables(self, cell: Cell, seed: int, workload: str | None, steps: int | None) -> Table:
+        """Return the configuration of one training, as the tables of a file for `train`.
+
+        Args:
+            cell: the way to learn.
+            seed: of the training.
+            workload: file of the prepared trace, if the study has one.
+            steps: another budget than the cell's.
+        """
+        budget = steps or cell.steps
+        task = {**self.task, **cell.task}
+        if workload is not None:
+            task["workload"] = workload
+        train = {
+            "steps": budget,
+            "seed": seed,
+            "metric": self.metric,
+            "against": [],
+            "eval_every": max(budget // EVALUATIONS, 1),
+            "eval_episodes": EVAL_EPISODES,
+            "checkpoint_every": "60s",
+            "threads": 1,
+            "tensorboard": False,
+        }
+        learner = {"name": cell.learner, **cell.settings}
+        return {"task": task, "learner": learner, "train": {**train, **cell.train}}
+
+
+def learners(
+    steps: Mapping[str, int],
+    settings: Mapping[str, Table] | None = None,
+    train: Mapping[str, Table] | None = None,
+) -> tuple[Cell, ...]:
+    """Return one cell per learner, with budgets and settings by name."""
+    return tuple(
+        Cell(
+            name,
+            name,
+            steps[name],
+            settings=(settings or {}).get(name, {}),
+            train=(train or {}).get(name, {}),
+        )
+        for name in LEARNERS
+    )
+
+
+# One core does about 9,000 steps of PPO in a second, 600 to 1,000 of the others.
+BUDGETS = {"ppo": 1_000_000, "d3qn": 150_000, "rainbow": 100_000, "sac": 100_000}
+
+GPU_OPTIMIZER = (
+    "fifo", "sjf", "random-feasible", "saf", "static-priority", "largest-first", "largest-shortest",
+)  # fmt: skip
+CLAIRVOYANT = (
+    "fifo", "sjf", "saf", "f1", "smallest-first", "fifo+easy", "sjf+easy", "saf+easy", "f1+easy",
+    "fifo+conservative",
+)  # fmt: skip
+BLIND = ("fifo", "lifo", "random-feasible", "smallest-first", "largest-first", "fifo+strict")
+
+_WINDOWS = {"jobs": 256, "reward": "bounded_slowdown", "window": 64}
+
+STUDIES: Mapping[str, Study] = {
+    study.name: study
+    for study in (
+        Study(
+            "gpu-optimizer-original",
+            "gpu-optimizer's environment, as published",
+            "One event per decision: after every arrival and every completion at most one job"
+            " starts. Jobs are drawn as gpu-optimizer draws them, from seeds of our own, so the"
+            " published returns are those of other draws of the same distribution.",
+            {"preset": "gpu-optimizer-original"},
+            "returns",
+            GPU_OPTIMIZER,
+            learners(BUDGETS),
+            bar=PUBLISHED_BAR,
+        ),
+        Study(
+            "gpu-optimizer",
+            "gpu-optimizer's environment, several starts at one instant",
+            "The same jobs, observation and reward; a decision whenever a job fits, so that nobody"
+            " idles because of the environment. Returns cannot be compared with published ones.",
+            {"preset": "gpu-optimizer"},
+            "returns",
+            GPU_OPTIMIZER,
+            learners(BUDGETS),
+        ),
+        Study(
+            "lublin",
+            "Lublin-256: windows of 256 jobs, bounded slowdown",
+            "10,000 jobs of the Lublin-Feitelson model on 256 processors. It has no estimates: who"
+            " reads run times reads the true ones. Trained on the first 60 % of the jobs, validated"
+            " on the next 20 %, reported on the last 20 %.",
+            {**_WINDOWS, "cluster": "pool:256", "window_order": "sjf"},
+            "bounded_slowdown",
+            CLAIRVOYANT,
+            learners(BUDGETS),
+            trace="lublin",
+        ),
+        Study(
+            "venus",
+            "Helios Venus: windows of 256 jobs on 24 nodes, bounded slowdown, run times known",
+            "77,574 jobs of four months of 2020. The whole cluster never queues on 256 jobs; 24"
+            " nodes of 8 GPUs do, and hold every job. Policies and heuristics read true run times."
+            " Trained on the first 60 % of the jobs, reported on the last 20 %.",
+            {**_WINDOWS, "cluster": "24x V100:8", "window_order": "sjf"},
+            "bounded_slowdown",
+            CLAIRVOYANT,
+            learners(BUDGETS),
+            trace="venus",
+        ),
+        Study(
+            "venus-blind",
+            "Helios Venus: the same windows, run times unknown",
+            "The trace has no estimates, so the honest case is to know nothing of run times.",
+            {**_WINDOWS, "cluster": "24x V100:8", "information": "blind"},
+            "bounded_slowdown",
+            BLIND,
+            learners(BUDGETS),
+            trace="venus",
+        ),
+        Study(
+            "lookahead",
+            "What lookahead and architecture are worth",
+            "PPO on gpu-optimizer's jobs, several starts at one instant: what the GPU slots tell,"
+            " by network.",
+            {"preset": "gpu-optimizer"},
+            "returns",
+            GPU_OPTIMIZER,
+            tuple(
+                Cell(
+                    f"{arch}_{lookahead}",
+                    "ppo",
+                    250_000 if arch == "cross-attention" else 500_000,
+                    task={"lookahead": lookahead},
+                    settings={"network": {"arch": arch}},
+                )
+                for arch in ARCHITECTURES
+                for lookahead in LOOKAHEADS
+            ),
+        ),
+    )
+}
