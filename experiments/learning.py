@@ -41,6 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
         only=chosen.only,
         steps=chosen.steps,
         episodes=chosen.episodes,
+        device=chosen.device,
         deadline=deadline,
     )
     return carry_out_all(jobs, chosen.workers, lambda text: print(text, flush=True))
@@ -67,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, help="environment steps, in place of the settings'")
     parser.add_argument("--episodes", type=int, default=60, help="of VAL and of REPORT")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="of PPO's networks"
+    )
     parser.add_argument("--minutes", type=float, help="stop after so long; the next run goes on")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "learning")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "results")

@@ -16,7 +16,7 @@ from yardmaster.experiments.seeds import mean_over_seeds
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
 from yardmaster.report.drawing import INK, draw
 from yardmaster.report.evaluation import HOW, TITLES, estimate
-from yardmaster.report.values import decimals
+from yardmaster.report.values import PERCENT, PLAIN, Unit, decimals, duration_unit, number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -35,6 +35,9 @@ seed on new episodes (both count as chance); heuristics have no seeds. Differenc
 same episodes for everybody. *Better* and *worse* mean that the interval of the difference excludes
 zero. The policy shown is the one that did best on validation episodes during its training; REPORT
 episodes were played once, at the end. *Clairvoyant* players read true run times, *blind* ones none.
+Wait and utilisation, on REPORT, show what a gain was bought with: bounded slowdown, above all, can
+be cut by holding long jobs back. *Typical change* is the geometric mean over episodes, which a few
+extreme ones cannot decide as they do the mean.
 """
 
 
@@ -111,12 +114,12 @@ def _section(found: Results, learned: Learned, figures: Path) -> str:
         "",
         study.about,
         "",
-        f"{learned.steps:,} environment steps for each of {len(learned.seeds)} seeds.",
+        f"{learned.budget:,} environment steps for each of {len(learned.seeds)} seeds.",
         f"A training takes {learned.seconds / 60:.1f} minutes on one core. {_units_said(found)}",
         "",
         "```",
         "python experiments/learning.py prepare",
-        f"{command} --seeds {len(learned.seeds)} --steps {learned.cell.steps}",
+        f"{command} --seeds {len(learned.seeds)} --steps {learned.budget}",
         "```",
         "",
         *_table(found, learned),
@@ -146,22 +149,49 @@ def _units_said(found: Results) -> str:
 def _table(found: Results, learned: Learned) -> list[str]:
     places, metric = _places(found), found.study.metric
     title = TITLE[learned.cell.learner]
+    has_ratio = metric == "bounded_slowdown"
+    beside = _beside(found, learned)
     val, report = (estimate(learned.mean(split), places) for split in ("val", "report"))
     own = [f"**{title}**", learned.information, HOW["policy"], f"**{val}**", f"**{report}**"]
-    rows = [(learned.mean("report").mean, _row(*own, "", ""))]
+    own += [""] * (3 if has_ratio else 2)
+    rows = [(learned.mean("report").mean, _row(*own, *beside(learned)))]
     for each in found.ranked("report"):
         val, report = (estimate(each.mean(split), places) for split in ("val", "report"))
-        gap = estimate(learned.difference(each, "report"), places, signed=True)
-        verdict = learned.verdict(each, "report", metric)
-        cells = [each.name, each.information, HOW[each.how], val, report, gap, verdict]
-        rows.append((each.mean("report").mean, _row(*cells)))
+        cells = [each.name, each.information, HOW[each.how], val, report]
+        cells.append(estimate(learned.difference(each, "report"), places, signed=True))
+        cells.append(learned.verdict(each, "report", metric))
+        if has_ratio:
+            change = learned.typical_change(each, "report")
+            cells.append(estimate(change, 0, PERCENT, signed=True))
+        rows.append((each.mean("report").mean, _row(*cells, *beside(each))))
     rows.sort(key=lambda row: row[0], reverse=HIGHER_IS_BETTER[metric])
-    columns = [f"VAL {TITLES[metric]}", f"REPORT {TITLES[metric]}", f"{title} − player"]
+    columns = ["player", "information", "run", f"VAL {TITLES[metric]}", f"REPORT {TITLES[metric]}"]
+    columns += [f"{title} − player", f"{title} is"]
+    columns += ["typical change (%)"] if has_ratio else []
+    columns += [header for header, _, _ in _shown(found, learned)]
     return [
-        _row("player", "information", "run", *columns, f"{title} is"),
-        _row(":---", ":---", ":---", "---:", "---:", "---:", ":---"),
+        _row(*columns),
+        _row(*[":---"] * 3, *["---:"] * 3, ":---", *["---:"] * (len(columns) - 7)),
         *(text for _, text in rows),
     ]
+
+
+def _shown(found: Results, learned: Learned) -> list[tuple[str, str, Unit]]:
+    """Return which metrics stand beside the one that counts, with headers and units."""
+    players = [learned.beside, *(each.beside for each in found.heuristics)]
+    unit = duration_unit(player["wait_s"] for player in players)
+    shown = [
+        (f"wait ({unit.symbol})", "wait_s", unit),
+        ("utilisation (%)", "utilisation", PERCENT),
+    ]
+    if any(player["unfinished"] > 0 for player in players):
+        shown.append(("unfinished jobs", "unfinished", PLAIN))
+    return shown
+
+
+def _beside(found: Results, learned: Learned) -> Callable[[Learned | Heuristic], list[str]]:
+    shown = _shown(found, learned)
+    return lambda player: [number(player.beside[name], 1, unit) for _, name, unit in shown]
 
 
 def _finding(found: Results, learned: Learned) -> str:
@@ -207,9 +237,8 @@ def curve_svg(found: Results, learned: Learned) -> str:
             axes.plot(curve[:, 0], curve[:, 1], color=_COLOUR, linewidth=0.7, alpha=0.5)
         mean = np.mean([curve[:shortest] for curve in learned.curves], axis=0)
         axes.plot(mean[:, 0], mean[:, 1], color=_COLOUR, linewidth=2.0, label="mean over seeds")
-        for number, each in enumerate(found.ranked("val")[: len(_DASHES)]):
-            level = each.mean("val").mean
-            axes.axhline(level, color=INK, linestyle=(0, _DASHES[number]), label=each.name)
+        for dash, each in zip(_DASHES, found.ranked("val"), strict=False):
+            axes.axhline(each.mean("val").mean, color=INK, linestyle=(0, dash), label=each.name)
         if found.study.metric == "bounded_slowdown":
             axes.set_yscale("log")
         axes.set_xlabel("environment steps")
@@ -293,4 +322,4 @@ def _cost(arch: str, learned: Mapping[str, Learned]) -> str:
         return f"| {arch} | – | – | – |"
     minutes = math.fsum(each.seconds for each in cells) / len(cells) / 60
     seeds = min(len(each.seeds) for each in cells)
-    return f"| {arch} | {cells[0].steps:,} | {seeds} | {minutes:.1f} |"
+    return f"| {arch} | {cells[0].budget:,} | {seeds} | {minutes:.1f} |"

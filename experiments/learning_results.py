@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 from learning_runs import BASELINES
 from learning_studies import Cell, Study
 
-from yardmaster.experiments.contest import Verdict, by_unit, verdict_of
-from yardmaster.experiments.seeds import difference_over_seeds, mean_over_seeds
+from yardmaster.experiments.contest import Verdict, by_unit, gap, verdict_of
+from yardmaster.experiments.seeds import mean_over_seeds
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
 from yardmaster.metrics.statistics import Interval, bootstrap_mean
 from yardmaster.model.workload import FloatArray, IntArray
@@ -29,6 +29,8 @@ class Heuristic:
     information: str
     units: Mapping[str, FloatArray]
     """By set: the metric in every unit."""
+    beside: Mapping[str, float]
+    """Other metrics on REPORT, mean over episodes."""
 
     def mean(self, split: str) -> Interval:
         """Return its mean over units."""
@@ -44,10 +46,12 @@ class Learned:
     seeds: tuple[int, ...]
     units: Mapping[str, FloatArray]
     """By set: (seeds, units) the metric."""
+    beside: Mapping[str, float]
+    """Other metrics on REPORT, mean over seeds and episodes."""
     curves: tuple[FloatArray, ...]
     """Per seed, (evaluations, 2): steps, and the metric on the validation episodes."""
-    steps: int
-    """Environment steps of one training."""
+    budget: int
+    """Environment steps of one training, as asked for."""
     seconds: float
     """Mean time of one training, on one core."""
     warnings: tuple[str, ...]
@@ -58,11 +62,19 @@ class Learned:
 
     def difference(self, other: Heuristic, split: str) -> Interval:
         """Return how much more it has than a heuristic, over seeds and units."""
-        return difference_over_seeds(self.units[split], other.units[split])
+        return mean_over_seeds(gap(self.units[split], other.units[split]))
 
     def verdict(self, other: Heuristic, split: str, metric: str) -> Verdict:
         """Say whether it is better than a heuristic."""
         return verdict_of(self.difference(other, split), metric)
+
+    def typical_change(self, other: Heuristic, split: str) -> Interval:
+        """Return by which factor less 1 it differs from a heuristic, in a typical unit.
+
+        That is the geometric mean, which a few extreme units cannot decide. For positive metrics.
+        """
+        mine, theirs = np.log(self.units[split]), np.log(other.units[split])
+        return Interval(*(math.expm1(end) for end in mean_over_seeds(gap(mine, theirs))))
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,9 @@ def read_results(study: Study, out: Path) -> Results | None:
     base = _read(folder / f"{BASELINES}.json")
     units = {split: np.array(of_split) for split, of_split in base["units"].items()}
     heuristics = tuple(
-        Heuristic(name, one["how"], one["information"], _units(one, study.metric, units))
+        Heuristic(
+            name, one["how"], one["information"], _units(one, study.metric, units), _beside([one])
+        )
         for name, one in base["players"].items()
     )
     found = {cell.name: _learned(cell, study.metric, folder, units) for cell in study.cells}
@@ -122,8 +136,9 @@ def _learned(
         runs[0]["information"],
         tuple(int(run["seed"]) for run in runs),
         {split: np.stack([one[split] for one in per_run]) for split in units},
+        _beside(runs),
         tuple(np.array(run["curve"], dtype=np.float64) for run in runs),
-        int(runs[0]["steps"]),
+        int(runs[0]["budget"]),
         float(np.mean([run["seconds"] for run in runs])),
         tuple(dict.fromkeys(text for run in runs for text in run["warnings"])),
     )
@@ -136,6 +151,11 @@ def _units(
         split: by_unit(np.array(player["scores"][split][metric], dtype=np.float64), numbers)
         for split, numbers in units.items()
     }
+
+
+def _beside(runs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    names = [name for name in HIGHER_IS_BETTER if name != "returns"]
+    return {name: float(np.mean([run["scores"]["report"][name] for run in runs])) for name in names}
 
 
 def _read(path: Path) -> dict[str, Any]:

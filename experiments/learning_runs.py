@@ -6,7 +6,6 @@ Needs NumPy, Numba and torch, and nothing else.
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +38,8 @@ class Job:
     out: Path
     steps: int | None = None
     episodes: int = 60
+    device: str = "cpu"
+    """Where PPO's networks are."""
     deadline: float = float("inf")
     """Second of the machine's clock after which to stop at the next evaluation."""
 
@@ -72,6 +73,7 @@ def jobs_of(
     only: Sequence[str] = (),
     steps: int | None = None,
     episodes: int = 60,
+    device: str = "cpu",
     deadline: float = float("inf"),
 ) -> list[Job]:
     """Return everything there is to do, all first seeds before the second ones.
@@ -83,9 +85,12 @@ def jobs_of(
         only: cells to train; empty for all.
         steps: another budget than the cells'.
         episodes: of each set, in the final evaluation.
+        device: see `Job`.
         deadline: see `Job`.
     """
-    fixed: dict[str, Any] = {"out": out, "episodes": episodes, "deadline": deadline}
+    fixed: dict[str, Any] = {
+        "out": out, "episodes": episodes, "device": device, "deadline": deadline,
+    }  # fmt: skip
     baselines = [Job(study.name, BASELINES, 0, **fixed) for study in studies]
     trainings = [
         Job(study.name, cell.name, seed, steps=steps, **fixed)
@@ -138,7 +143,6 @@ def _alone() -> None:
     from yardmaster.agents.learners import use_threads
 
     use_threads(1)
-    os.nice(5)
 
 
 def carry_out(job: Job) -> str:
@@ -156,7 +160,7 @@ def _config(job: Job) -> Any:
 
     study = STUDIES[job.study]
     workload = str(job.out / "inputs" / f"{study.trace}.npz") if study.trace else None
-    return read_config(None, study.tables(_cell(job), job.seed, workload, job.steps))
+    return read_config(None, study.tables(_cell(job), job.seed, workload, job.steps, job.device))
 
 
 def _cell(job: Job) -> Any:
@@ -213,6 +217,7 @@ def _training(job: Job) -> str:
         {
             "information": policy.information.value,
             "scores": _plain(scores),
+            "budget": config.train.steps,
             "curve": [[one["steps"], one["means"][one["metric"]]] for one in evaluations],
             **{key: about[key] for key in ("steps", "seconds", "best_steps", "versions")},
             "warnings": [warning["text"] for warning in about["warnings"]],

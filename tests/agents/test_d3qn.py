@@ -20,6 +20,7 @@ SMALL = D3QNSettings(
     batch_size=16,
     memory_size=200,
     warmup_steps=32,
+    n_step=1,
     network=NetworkSettings(arch="mlp", hidden=(8,)),
 )
 
@@ -136,7 +137,7 @@ def test_presets_hold_the_published_numbers():
     assert preset.epsilon(20_000) == pytest.approx(0.05 + 0.95 / math.e)
     assert (preset.learning_rate, preset.batch_size, preset.memory_size) == (1e-4, 128, 100_000)
     assert (preset.loss, preset.tau, preset.target_every, preset.gamma) == ("mse", 1.0, 500, 0.95)
-    assert preset.gradient_steps == preset.steps_per_update
+    assert (preset.gradient_steps, preset.n_step) == (preset.steps_per_update, 1)
     assert preset.network.hidden == (256, 256)
     assert preset.network.head_hidden == 128
     assert PRESETS["default"] == D3QNSettings()

@@ -85,10 +85,7 @@ def test_broken_weights_are_noticed(value: float, batch: OneMachine):
 
 
 def test_devices_that_cannot_be_used(batch: OneMachine, monkeypatch: pytest.MonkeyPatch):
-    """Learners for the CPU only, and machines without CUDA, are told as such."""
-    kind = LEARNERS["sac"]
-    with pytest.raises(YardmasterError, match="sac learns on the CPU only"):
-        kind.build(batch, kind.preset("default"), 0, device="cuda")
+    """On a machine without CUDA, a learner that is to use it says so."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     kind = LEARNERS["ppo"]
     with pytest.raises(YardmasterError, match="no CUDA device"):

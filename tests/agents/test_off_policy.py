@@ -33,7 +33,7 @@ QUICK: dict[str, Any] = {
     "network": NetworkSettings(arch="mlp", hidden=(64, 64)),
 }
 LEARNERS: dict[str, tuple[type[OffPolicyLearner[Any]], Any]] = {
-    "d3qn": (D3QN, D3QNSettings(**QUICK, total_steps=3_000, gradient_steps=125)),
+    "d3qn": (D3QN, D3QNSettings(**QUICK, total_steps=3_000, gradient_steps=125, n_step=1)),
     "rainbow": (
         Rainbow,
         replace(
@@ -43,7 +43,13 @@ LEARNERS: dict[str, tuple[type[OffPolicyLearner[Any]], Any]] = {
     ),
     "sac": (
         SAC,
-        SACSettings(**QUICK, total_steps=3_000, gradient_steps=125, alpha_learning_rate=2e-3),
+        SACSettings(
+            **QUICK,
+            total_steps=3_000,
+            gradient_steps=125,
+            alpha_start=0.2,
+            alpha_learning_rate=2e-3,
+        ),
     ),
 }
 SMALL = NetworkSettings(arch="mlp", hidden=(8,))

@@ -210,6 +210,20 @@ def test_no_illegal_action_is_ever_taken():
         assert all(np.isfinite(value) for value in learner.update().values())
 
 
+def test_decisions_without_a_choice_say_nothing_about_the_policy():
+    """Where only one action is ever legal the critic learns, and the policy stays as it was."""
+    settings = replace(QUICK, steps_per_update=64, network=SMALL, entropy=1.0)
+    learner = PPO(OneMachine(8, jobs=1), settings, 0)
+    first = weights(learner)
+    scalars = learner.update()
+    assert all(np.isfinite(value) for value in scalars.values())
+    assert scalars["entropy"] == scalars["policy_loss"] == scalars["kl"] == 0.0
+    after = weights(learner)
+    moved = {name for name in first if not torch.equal(first[name], after[name])}
+    assert moved
+    assert all(name.startswith("critic") for name in moved)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_resuming_changes_nothing(preset):
     """A saved and loaded learner has the same scalars and weights as one never interrupted."""
@@ -225,6 +239,25 @@ def test_resuming_changes_nothing(preset):
     resumed.load(state)
     assert [resumed.update() for _ in range(3)] == uninterrupted
     assert are_equal(weights(resumed), weights(learner))
+
+
+class Dearer(OneMachine):
+    """The same machine in another currency, exactly convertible."""
+
+    def step(self, actions: np.ndarray) -> None:
+        """Run one job in every environment."""
+        super().step(actions)
+        self.rewards *= 1_024.0
+
+
+def test_units_of_the_reward_do_not_matter():
+    """Divided by their spread, rewards 1,024 times as large teach exactly the same."""
+    settings = replace(QUICK, steps_per_update=128, network=SMALL)
+    runs = []
+    for batch in (OneMachine(8), Dearer(8)):
+        learner = PPO(batch, settings, 0)
+        runs.append([learner.update()["value_loss"] for _ in range(3)])
+    assert runs[0] == runs[1]
 
 
 def test_same_seed_same_run_and_other_seed_another():

@@ -73,7 +73,11 @@ def test_states_without_a_choice_have_no_say():
 def test_the_policy_settles_at_the_wanted_entropy():
     """With values fixed, actor and temperature meet at softmax(Q / α) with the target's entropy."""
     learner = fresh(
-        entropy_ratio=0.4, learning_rate=1e-2, alpha_learning_rate=1e-2, warmup_steps=10**9
+        alpha_start=0.2,
+        entropy_ratio=0.4,
+        learning_rate=1e-2,
+        alpha_learning_rate=1e-2,
+        warmup_steps=10**9,
     )
     for _ in range(3):
         learner.update()

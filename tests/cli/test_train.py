@@ -103,7 +103,7 @@ def test_training_for_programs(command, tmp_path: Path):
         (["--steps", "0"], "train.steps: must be at least 1, got 0"),
         (["--checkpoint-every", "soon"], "train.checkpoint_every: must be a number of steps"),
         (["--config", "none.toml"], "none.toml: 1 mistake\n  - there is no such file"),
-        (["--device", "cuda"], "ppo learns on the CPU only"),
+        (["--device", "cuda"], "no CUDA device"),
         (["--resume", "nowhere"], "nowhere is not the folder of a training run"),
     ],
     ids=[

@@ -30,13 +30,13 @@ DECAYS = ("exponential", "linear")
 class D3QNSettings(OffPolicySettings):
     """Dueling double Q-learning with ε-greedy exploration."""
 
-    n_step: int = 1
+    n_step: int = 5
     """Steps whose rewards are added up before the value of what follows is estimated."""
     loss: str = "huber"
     """`huber`: errors above 1 count linearly, so that rare surprises do not rule. `mse`."""
     target_every: int = 1
     """Gradient steps between updates of the target network."""
-    tau: float = 0.005
+    tau: float = 0.02
     """How far the target network then moves towards the learned one; 1 copies it."""
     epsilon_start: float = 1.0
     """Share of actions taken at random, at first."""
@@ -84,6 +84,7 @@ PRESETS = {
         gamma=0.95,
         reward_scale=1.0,
         network=NetworkSettings(arch="mlp", hidden=(256, 256), head_hidden=128),
+        n_step=1,
         loss="mse",
         target_every=500,
         tau=1.0,
@@ -98,10 +99,13 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
 
     network: QNetwork
 
-    def __init__(self, batch: Batch, settings: D3QNSettings, seed: int) -> None:
+    def __init__(
+        self, batch: Batch, settings: D3QNSettings, seed: int, device: str = "cpu"
+    ) -> None:
         memory = Memory(settings.memory_size, batch.layout)
-        super().__init__(batch, settings, seed, memory, settings.n_step)
-        self.network = q_network(settings.network, batch.layout, seed, dueling=True)
+        super().__init__(batch, settings, seed, memory, n_step=settings.n_step, device=device)
+        network = q_network(settings.network, batch.layout, seed, dueling=True)
+        self.network = network.to(self.device)
         self.target = copy.deepcopy(self.network)
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, fused=True
@@ -114,9 +118,9 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
     @torch.no_grad()
     def choose(self) -> Rows:
         """Return the best action for each environment, or now and then a random one."""
-        masks = torch.from_numpy(self.batch.masks)
-        values = self.network.values(torch.from_numpy(self.batch.observations), masks)
-        actions: Rows = masking.greedy(values, masks).numpy()
+        observations, masks = self.seen()
+        values = self.network.values(observations, masks)
+        actions: Rows = masking.greedy(values, masks).cpu().numpy()
         exploring = self.dice.random(self.batch.size) < self.settings.epsilon(self.steps)
         if exploring.any():
             actions[exploring] = random_legal(self.batch.masks[exploring], self.dice)

@@ -73,6 +73,15 @@ class Sample:
     rows: Rows
     """Where they stand in the memory."""
 
+    def to(self, device: torch.device) -> Sample:
+        """Return them on another device; where they stand in the memory stays here."""
+        moved = {
+            column.name: getattr(self, column.name).to(device)
+            for column in fields(self)
+            if column.name != "rows"
+        }
+        return Sample(**moved, rows=self.rows)
+
     @property
     def bootstrap(self) -> torch.Tensor:
         """What the value of the next state counts: its discount, or 0 if there is none."""

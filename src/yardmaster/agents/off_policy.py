@@ -124,13 +124,22 @@ class OffPolicyLearner(ABC, Generic[Settings]):
     """Whose preferences are played greedily once training is over."""
 
     def __init__(
-        self, batch: Batch, settings: Settings, seed: int, memory: Memory, n_step: int = 1
+        self,
+        batch: Batch,
+        settings: Settings,
+        seed: int,
+        memory: Memory,
+        *,
+        n_step: int = 1,
+        device: str = "cpu",
     ) -> None:
         self.batch = batch
+        self.device = torch.device(device)
+        """Where networks are and learn; the memory stays on the host."""
         self.settings = settings
         self.memory = memory
         self.dice = np.random.default_rng(seed)
-        self.generator = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
         self.steps = 0
         """Environment steps so far."""
         self.gradient_steps = 0
@@ -206,7 +215,13 @@ class OffPolicyLearner(ABC, Generic[Settings]):
     def sample(self, beta: float = 1.0) -> tuple[Sample, Tensor]:
         """Draw a batch from the memory; return it, and its returns in the learner's scale."""
         drawn = self.memory.sample(self.settings.batch_size, self.dice, beta)
+        drawn = drawn.to(self.device)
         return drawn, drawn.returns * self.scale
+
+    def seen(self) -> tuple[Tensor, Tensor]:
+        """Return what the environments show now, and what is legal in them."""
+        observations = torch.from_numpy(self.batch.observations).to(self.device)
+        return observations, torch.from_numpy(self.batch.masks).to(self.device)
 
     def descend(self, loss: Tensor, optimiser: torch.optim.Optimizer) -> None:
         """Take one step of an optimiser down the gradient of a loss."""

@@ -42,14 +42,14 @@ class PPOSettings:
     """Passes over what was collected."""
     minibatches: int = 8
     """Parts of a pass, each followed by a gradient step."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     critic_learning_rate: float | None = None
     """Learning rate of the critic; None: that of the policy."""
     lr_decay: str = "linear"
     """How learning rates fall over `total_steps`: `none`, `linear`, `exponential`."""
     lr_end: float = 0.1
     """Share of the learning rates left at the end."""
-    gamma: float = 0.99
+    gamma: float = 0.995
     """Discount of one decision, or of `discount_per_s` seconds."""
     discount_per_s: float | None = None
     """Seconds over which the future loses one factor of `gamma`; None: every decision does."""
@@ -61,8 +61,9 @@ class PPOSettings:
     """How far a value may move before the gradient stops; None: as far as it likes."""
     value_weight: float = 0.5
     """Weight of the critic's loss against the policy's."""
-    entropy: float = 0.01
-    """Bonus for each nat of the policy's entropy, at first."""
+    entropy: float = 0.001
+    """Bonus for each nat of the policy's entropy, at first. Jobs to choose among are many and
+    differ little, so that ten times as much keeps the policy close to chance."""
     entropy_end: float | None = None
     """The same at the end, reached linearly over `total_steps`; None: no decay."""
     entropy_clamp: float | None = None

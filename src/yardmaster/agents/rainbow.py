@@ -70,12 +70,14 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
 
     network: QNetwork
 
-    def __init__(self, batch: Batch, settings: RainbowSettings, seed: int) -> None:
+    def __init__(
+        self, batch: Batch, settings: RainbowSettings, seed: int, device: str = "cpu"
+    ) -> None:
         memory = Memory(settings.memory_size, batch.layout)
         if settings.prioritised:
             memory = PrioritisedMemory(settings.memory_size, batch.layout, settings.priority)
-        super().__init__(batch, settings, seed, memory, settings.n_step)
-        self.network = q_network(
+        super().__init__(batch, settings, seed, memory, n_step=settings.n_step, device=device)
+        network = q_network(
             settings.network,
             batch.layout,
             seed,
@@ -83,6 +85,7 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
             noisy=settings.noisy,
             atoms=settings.atoms,
         )
+        self.network = network.to(self.device)
         self.target = copy.deepcopy(self.network)
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, fused=True
@@ -105,9 +108,9 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
     def choose(self) -> Rows:
         """Return the best action for each environment under fresh noise, or ε-greedily."""
         self.network.reset_noise(self.generator)
-        masks = torch.from_numpy(self.batch.masks)
-        values = self.network.values(torch.from_numpy(self.batch.observations), masks)
-        actions: Rows = masking.greedy(values, masks).numpy()
+        observations, masks = self.seen()
+        values = self.network.values(observations, masks)
+        actions: Rows = masking.greedy(values, masks).cpu().numpy()
         exploring = self.dice.random(self.batch.size) < self._epsilon()
         if exploring.any():
             actions[exploring] = random_legal(self.batch.masks[exploring], self.dice)
@@ -128,7 +131,7 @@ class Rainbow(OffPolicyLearner[RainbowSettings]):
         loss = (drawn.weights * losses).mean()
         self.descend(loss, self.optimiser)
         surprises = losses if settings.atoms > 1 else errors
-        self.memory.reprioritise(drawn.rows, surprises.detach().numpy().astype(np.float64))
+        self.memory.reprioritise(drawn.rows, surprises.detach().cpu().numpy().astype(np.float64))
         if self.gradient_steps % settings.target_every == 0:
             follow(self.target, self.network, settings.tau)
         return {
@@ -182,7 +185,7 @@ def value_range(returns: Reals, least: float | None, greatest: float | None) -> 
 
 def of_action(logits: Tensor, actions: Tensor) -> Tensor:
     """Return the atoms of one action per row, (batch, atoms) from (batch, actions, atoms)."""
-    return logits[torch.arange(len(actions)), actions]
+    return logits[torch.arange(len(actions), device=actions.device), actions]
 
 
 def project(shares: Tensor, returns: Tensor, discounts: Tensor, support: Tensor) -> Tensor:

@@ -21,16 +21,17 @@ from yardmaster.envs.protocol import Batch
 class SACSettings(OffPolicySettings):
     """Soft actor-critic for discrete actions with a learned temperature."""
 
-    tau: float = 0.005
+    tau: float = 0.02
     """How far the target critics move towards the learned ones at each of their updates."""
     actor_every: int = 1
     """Gradient steps of the critics for one of the actor, the temperature and the targets."""
     entropy_ratio: float = 0.3
     """How undecided the policy should stay: 1 uniform over the legal actions, 0 settled. The
     entropy aimed at is this times the logarithm of the number of legal actions of each state."""
-    alpha_start: float = 0.2
-    """Temperature at first: what a nat of entropy is worth, in the learner's unit of reward."""
-    alpha_learning_rate: float = 5e-4
+    alpha_start: float = 0.01
+    """Temperature at first: what a nat of entropy is worth, in the learner's unit of reward. Low:
+    over a long episode the bonuses add up, and a high one would make having choices the aim."""
+    alpha_learning_rate: float = 3e-3
 
     def mistakes(self) -> list[str]:
         """Return what is wrong, a line each."""
@@ -70,16 +71,17 @@ class SAC(OffPolicyLearner[SACSettings]):
     network: ActorCritic
     """The actor. Its critic of states is not used: here critics judge actions."""
 
-    def __init__(self, batch: Batch, settings: SACSettings, seed: int) -> None:
-        super().__init__(batch, settings, seed, Memory(settings.memory_size, batch.layout))
+    def __init__(self, batch: Batch, settings: SACSettings, seed: int, device: str = "cpu") -> None:
+        memory = Memory(settings.memory_size, batch.layout)
+        super().__init__(batch, settings, seed, memory, device=device)
         layout = batch.layout
-        self.network = actor_critic(settings.network, layout, seed)
+        self.network = actor_critic(settings.network, layout, seed).to(self.device)
         # Two critics that begin differently: the lower of the two overestimates less.
         self.critics = nn.ModuleList(
             q_network(settings.network, layout, start) for start in (seed + 1, seed + 2)
-        )
+        ).to(self.device)
         self.targets = copy.deepcopy(self.critics)
-        self.temperature = Temperature(settings.alpha_start)
+        self.temperature = Temperature(settings.alpha_start).to(self.device)
         rate = settings.learning_rate
         actor = [*self.network.body.parameters(), *self.network.head.parameters()]
         self.actor_optimiser = torch.optim.Adam(actor, lr=rate, fused=True)
@@ -103,9 +105,9 @@ class SAC(OffPolicyLearner[SACSettings]):
     @torch.no_grad()
     def choose(self) -> Rows:
         """Return an action for each environment, drawn from the policy."""
-        logits = self.network.logits(torch.from_numpy(self.batch.observations))
-        masks = torch.from_numpy(self.batch.masks)
-        actions: Rows = masking.sample(logits, masks, self.generator).numpy()
+        observations, masks = self.seen()
+        logits = self.network.logits(observations, masks)
+        actions: Rows = masking.sample(logits, masks, self.generator).cpu().numpy()
         return actions
 
     def learn(self) -> dict[str, float]:
@@ -116,14 +118,14 @@ class SAC(OffPolicyLearner[SACSettings]):
             self._learn_actor(drawn)
             follow(self.targets, self.critics, self.settings.tau)
         with torch.no_grad():
-            logits = self.network.logits(drawn.observations)
+            logits = self.network.logits(drawn.observations, drawn.masks)
             scalars["entropy"] = masking.entropy(logits, drawn.masks).mean().item()
         return scalars | {"alpha": self.temperature.alpha.item()}
 
     def _learn_critics(self, drawn: Sample, returns: Tensor) -> dict[str, float]:
         with torch.no_grad():
             shares = masking.log_probs(
-                self.network.logits(drawn.next_observations), drawn.next_masks
+                self.network.logits(drawn.next_observations, drawn.next_masks), drawn.next_masks
             )
             lower = lowest(self.targets, drawn.next_observations)
             following = soft_value(lower, shares, self.temperature.alpha)
@@ -138,7 +140,9 @@ class SAC(OffPolicyLearner[SACSettings]):
         }
 
     def _learn_actor(self, drawn: Sample) -> None:
-        shares = masking.log_probs(self.network.logits(drawn.observations), drawn.masks)
+        shares = masking.log_probs(
+            self.network.logits(drawn.observations, drawn.masks), drawn.masks
+        )
         with torch.no_grad():
             values = lowest(self.critics, drawn.observations)
         loss = -soft_value(values, shares, self.temperature.alpha.detach()).mean()

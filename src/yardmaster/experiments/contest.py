@@ -15,18 +15,16 @@ import numpy as np
 
 from yardmaster.experiments.players import How
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Scores
-from yardmaster.metrics.statistics import (
-    Interval,
-    bootstrap_mean,
-    excludes_zero,
-    paired_difference,
-)
+from yardmaster.metrics.statistics import Interval, bootstrap_mean, excludes_zero
 from yardmaster.model.workload import FloatArray, IntArray
 
 Verdict = Literal["better", "worse", "no difference", "not comparable"]
 
 MEANS_OVER_FINISHED = ("jct_s", "wait_s", "bounded_slowdown", "slowdown")
 """Metrics that flatter whoever leaves long jobs unfinished."""
+
+ROUNDING = 1e-9
+"""Relative difference below which two numbers are the same, computed differently."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +94,7 @@ class Contest:
         There is no interval for means over finished jobs where one of them left jobs unfinished.
         """
         mine, theirs = (self._per_unit(entry, split, self.metric) for entry in (policy, other))
-        found = paired_difference(mine, theirs).absolute
+        found = bootstrap_mean(gap(mine, theirs))
         leaves_jobs = policy.left_jobs(split) or other.left_jobs(split)
         if leaves_jobs and self.metric in MEANS_OVER_FINISHED:
             return Interval(found.mean, math.nan, math.nan)
@@ -124,9 +122,9 @@ class Contest:
             row |= _plain(name, self.mean(entry, split, name))
         for policy in self.policies:
             if policy is not entry:
-                gap = self.difference(policy, entry, split)
-                row |= _plain(f"difference of {policy.name}", gap)
-                row[f"verdict on {policy.name}"] = verdict_of(gap, self.metric)
+                found = self.difference(policy, entry, split)
+                row |= _plain(f"difference of {policy.name}", found)
+                row[f"verdict on {policy.name}"] = verdict_of(found, self.metric)
         return row
 
 
@@ -137,6 +135,12 @@ def verdict_of(difference: Interval, metric: str) -> Verdict:
     if not excludes_zero(difference):
         return "no difference"
     return "better" if (difference.mean > 0) == HIGHER_IS_BETTER[metric] else "worse"
+
+
+def gap(values: FloatArray, others: FloatArray) -> FloatArray:
+    """Return values − others; 0 where they differ by no more than sums in another order do."""
+    difference = values - others
+    return np.where(np.abs(difference) <= ROUNDING * np.abs(others), 0.0, difference)
 
 
 def by_unit(values: FloatArray, units: IntArray) -> FloatArray:

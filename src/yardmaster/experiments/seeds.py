@@ -60,15 +60,3 @@ def _mean_squares(table: FloatArray) -> tuple[float, float, float]:
     of_units = seeds * float(np.sum((by_unit - mean) ** 2)) / (units - 1)
     rest = table - by_seed - by_unit + mean
     return of_seeds, of_units, float(np.sum(rest**2)) / ((seeds - 1) * (units - 1))
-
-
-def difference_over_seeds(values: npt.ArrayLike, other: npt.ArrayLike) -> Interval:
-    """Return how much more a learner has, (seeds, units), than a player without seeds, (units,).
-
-    Raises:
-        YardmasterError: if they were not measured on the same units.
-    """
-    table, row = np.asarray(values, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    if table.ndim != 2 or row.shape != table.shape[1:]:
-        raise YardmasterError(f"Cannot pair units of shape {table.shape} with {row.shape}.")
-    return mean_over_seeds(table - row)

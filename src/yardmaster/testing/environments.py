@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,7 +20,15 @@ from yardmaster.model.site import Site
 from yardmaster.model.workload import Workload
 from yardmaster.testing.strategies import GPU_TYPES, TICKS_S
 
-WINDOW_ORDERS = ("fifo", "sjf", "largest-first", "edf", "static-priority", "wfp3", "slurm-multifactor")
+WINDOW_ORDERS = (
+    "fifo",
+    "sjf",
+    "largest-first",
+    "edf",
+    "static-priority",
+    "wfp3",
+    "slurm-multifactor",
+)
 BLIND_ORDERS = ("fifo", "largest-first", "edf", "static-priority")
 RANKS = ((), (), ("sjf",), ("fifo", "saf", "largest-first"))
 
@@ -99,11 +108,12 @@ def episode_workloads(draw: st.DrawFn, max_jobs: int = 16) -> Workload:
             "tenant": st.sampled_from((None, "a", "b")),
         }
     )
-    rows = draw(st.lists(job, min_size=1, max_size=max_jobs))
+    rows: list[dict[str, Any]] = draw(st.lists(job, min_size=1, max_size=max_jobs))
     # Somebody can run anywhere, so that no episode is without work.
     fits_all = {"submit_s": 0.0, "duration_s": tick_s, "gpus": 1, "gpu_types": None}
     rows.append(rows[0] | fits_all)
-    return Workload.of(**{name: [row[name] for row in rows] for name in rows[0]})
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    return Workload.of(**columns)
 
 
 @st.composite
@@ -143,9 +153,7 @@ def tasks(draw: st.DrawFn, seen: st.SearchStrategy[Sight] | None = None) -> Task
         cluster=draw(same_speed_clusters()),
         reward=replace(
             EVERY_TERM,
-            score=draw(
-                st.sampled_from(("bounded_slowdown", "wait", "turnaround", "utilisation"))
-            ),
+            score=draw(st.sampled_from(("bounded_slowdown", "wait", "turnaround", "utilisation"))),
         ),
         sight=draw(sights() if seen is None else seen),
         time_limit_s=draw(st.sampled_from((None, None, 0.5, 6.0, 25.0))),

@@ -21,7 +21,7 @@ from yardmaster.testing.environments import (
     tasks,
 )
 
-some = settings(max_examples=600, deadline=None, print_blob=True)
+some = settings(max_examples=25, deadline=None, print_blob=True)
 
 
 def pool_task(gpus, **choices):

@@ -88,9 +88,7 @@ def test_a_job_that_outlives_its_estimate_is_expected_to_end_at_once():
     sight = Sight(
         window=2, gpu_slots=2, time_unit_s=10.0, information="estimate", lookahead="per_gpu"
     )
-    jobs = Workload.of(
-        submit_s=[0, 8], duration_s=[20, 1], estimate_s=[5, 1], gpus=[1, 1]
-    )
+    jobs = Workload.of(submit_s=[0, 8], duration_s=[20, 1], estimate_s=[5, 1], gpus=[1, 1])
     batch = given_batch(Task(cluster=Cluster.pool(2), sight=sight, measured_unit=False), jobs)
     batch.step(np.array([0]))
     assert batch.now_s[0] == 8.0

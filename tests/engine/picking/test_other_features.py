@@ -51,9 +51,7 @@ def test_gpu_optimizer_by_hand():
 def test_drl_scheduler_by_hand():
     """Free share; priority, FLOPs, GPUs and run time of each job; jobs waiting by 200."""
     shown = seen("drl_scheduler", JOBS, Cluster.pool(4), 1, longest_s=40.0)
-    assert shown == pytest.approx(
-        [0.5, 0.4, 1.0, 0.75, 1.0, 1.0, 1.0, 0.25, 0.25, 2 / 200]
-    )
+    assert shown == pytest.approx([0.5, 0.4, 1.0, 0.75, 1.0, 1.0, 1.0, 0.25, 0.25, 2 / 200])
 
 
 def test_rltune_by_hand():
@@ -80,7 +78,7 @@ def assert_ways_agree(sizes, requests):
         shown = batch.layout.jobs(batch.observations)[0, :, 5]
         for place, row in enumerate(reference.window):
             gang, free = reference.gangs[row], reference.free
-            expected = ways(gang, free, list(sizes)) if reference.fits(row) else 0
+            expected = ways(gang, free, list(sizes)) if gang.fits(free) else 0
             assert shown[place] == pytest.approx(min(expected / 3, ALMOST_ONE)), (free, gang.gpus)
         action = int(np.flatnonzero(reference.mask)[0])
         batch.step(np.array([action]))

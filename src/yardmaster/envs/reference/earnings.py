@@ -60,9 +60,9 @@ class Earnings:
     def _watts(self) -> float:
         """Watts of all GPUs now."""
         watts = 0.0
-        for node, kind in enumerate(self.env.rules.node_type):
-            gpu, built = self.env.cluster.gpu_types[kind], self.env.rules.node_gpus[node]
-            idle = len(self.env.idle[node])
+        rules, free = self.env.rules, self.env.free
+        for built, idle, kind in zip(rules.node_gpus, free, rules.node_type, strict=True):
+            gpu = self.env.cluster.gpu_types[kind]
             watts += idle * gpu.idle_w + (built - idle) * gpu.busy_w
         return watts
 

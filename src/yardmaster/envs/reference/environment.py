@@ -7,8 +7,6 @@ placement `pack`; not shared GPUs, cores and memory, quotas, failures, checkpoin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,10 +16,11 @@ from yardmaster.engine.conditions import Conditions, conditions_of
 from yardmaster.engine.orders import OrderKeys
 from yardmaster.engine.picking.places import Term
 from yardmaster.engine.reference.placements import packed
-from yardmaster.engine.reference.rules import Gang, Plan, Rules, neutral_conditions
+from yardmaster.engine.reference.rules import Gang, Rules, neutral_conditions
 from yardmaster.engine.requests import UNLIMITED, shapes_of
 from yardmaster.engine.state import OrderKind
 from yardmaster.envs.reference.earnings import Earnings
+from yardmaster.envs.reference.machines import Machines, Reservation, Running
 from yardmaster.envs.reference.views import look
 from yardmaster.envs.rewards import reward_of
 from yardmaster.envs.task import Task
@@ -32,29 +31,6 @@ from yardmaster.schedulers.picking import keys_of, known_run_times
 
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """A job on its GPUs."""
-
-    row: int
-    plan: Plan
-    gpus: tuple[int, ...]
-    """Numbers of the GPUs it holds."""
-    end_s: float
-    expected_end_s: float
-    """When the policy expects it to end, going by the run times it is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The earliest moment for the first job of the window that does not fit."""
-
-    row: int
-    shadow_s: float
-    extra: list[int]
-    """(nodes,) GPUs free at that moment beyond what the job will take."""
 
 
 class ReferencePickJob:
@@ -91,16 +67,13 @@ class ReferencePickJob:
         self.line: list[int] = []
         """Jobs waiting, in the order of the window."""
         self.running: dict[int, Running] = {}
-        self.idle: list[list[int]] = []
-        """Numbers of the free GPUs of every node, ascending."""
-        first = 0
-        for gpus in self.cluster.node_gpus.tolist():
-            self.idle.append(list(range(first, first + gpus)))
-            first += gpus
+        self.machines = Machines(self.rules)
         self.steps = self.noops = 0
         self.over = ""
         self.earnings = Earnings(self, baseline)
         self.reservation: Reservation | None = None
+        self.beside: list[int] = []
+        """(nodes,) GPUs that are free now and not needed by the reservation."""
         if self.sight.pace == "event":
             self._go_on()
         else:
@@ -184,45 +157,24 @@ class ReferencePickJob:
 
     def _look(self) -> Floats:
         """See what fits, who is blocked and what is legal now."""
-        self.fitting = {row: self.fits(row) for row in self.window}
+        free = self.free
+        self.fitting = {row: self.gangs[row].fits(free) for row in self.window}
         blocked = [row for row, fits in self.fitting.items() if not fits]
         self.head: int | None = blocked[0] if blocked else None
-        self.reservation = None
+        self.reservation, self.beside = None, free
         if self.sight.reserves and self.head is not None:
-            self.reservation = self._reserve(self.head)
+            self.reservation = self.machines.reserve(
+                self.gangs[self.head], self.running.values(), self.now_s
+            )
+            self.beside = self.machines.beside(self.reservation)
         self.mask = self._legal()
         self.observation = look(self)
         return self.observation
 
-    def fits(self, row: int) -> bool:
-        """Whether a job could start now."""
-        return self.gangs[row].fits(self.free)
-
     @property
     def free(self) -> list[int]:
         """(nodes,) GPUs that nobody holds."""
-        return [len(gpus) for gpus in self.idle]
-
-    def _reserve(self, row: int) -> Reservation:
-        """Let running jobs end as expected until the job fits; see what it leaves over then."""
-
-        def end_s(job: Running) -> float:
-            return max(job.expected_end_s, self.now_s)
-
-        gang, free = self.gangs[row], self.free
-        for moment, jobs in groupby(sorted(self.running.values(), key=end_s), key=end_s):
-            for job in jobs:
-                for node, gpus in job.plan.items():
-                    free[node] += gpus
-            if gang.fits(free):
-                for node, gpus in packed(gang, free).items():
-                    free[node] -= gpus
-                return Reservation(row, moment, free)
-        raise AssertionError("a job that fits an empty cluster fits when everybody has left")
-
-    def beside(self, reservation: Reservation) -> list[int]:
-        """(nodes,) GPUs that are free now and not needed by the reservation."""
-        return [min(pair) for pair in zip(self.free, reservation.extra, strict=True)]
+        return self.machines.free
 
     def ends_in_time(self, row: int, reservation: Reservation) -> bool:
         """Whether a job that starts now is expected to end before the reservation."""
@@ -283,28 +235,26 @@ class ReferencePickJob:
         gang = self.gangs[row]
         if not gang.fits(self.free):
             return False
-        usable = self.free
-        held = self.reservation
-        if held is not None and self.sight.pace == "decision":
-            beside = self.beside(held)
-            if gang.fits(beside) and not self.ends_in_time(row, held):
-                usable = beside
-        plan = packed(gang, usable)
-        gpus: list[int] = []
-        for node, count in plan.items():
-            gpus += self.idle[node][:count]
-            del self.idle[node][:count]
+        plan = packed(gang, self.beside if self._goes_beside(row) else self.free)
+        gpus = self.machines.take(plan)
         rate = self.rules.rate(gang, plan)
         self.line.remove(row)
         self.running[row] = Running(
             row,
             plan,
-            tuple(gpus),
+            gpus,
             end_s=self.now_s + self.run_s[row] / rate,
             expected_end_s=self.now_s + self.expected_s[row] / rate,
         )
         self.earnings.note_start(row)
         return True
+
+    def _goes_beside(self, row: int) -> bool:
+        """Whether a job must and can leave alone what is reserved."""
+        held = self.reservation
+        if held is None or self.sight.pace != "decision":
+            return False
+        return self.gangs[row].fits(self.beside) and not self.ends_in_time(row, held)
 
     # Time.
 
@@ -329,7 +279,8 @@ class ReferencePickJob:
     def _is_asked(self) -> bool:
         """Whether there is anything to decide."""
         if self.sight.pace == "decision":
-            return any(self.fits(row) for row in self.window)
+            free = self.free
+            return any(self.gangs[row].fits(free) for row in self.window)
         return self.sight.pace != "commit" or bool(self.line)
 
     def _next_instant(self) -> float:
@@ -396,11 +347,7 @@ class ReferencePickJob:
 
     def _end(self, row: int) -> None:
         """End a running job."""
-        job = self.running.pop(row)
-        for node, gpus in enumerate(self.idle):
-            first = self.rules.node_first_gpu[node]
-            held = range(first, first + self.rules.node_gpus[node])
-            self.idle[node] = sorted([*gpus, *(gpu for gpu in job.gpus if gpu in held)])
+        self.machines.give_back(self.running.pop(row).gpus)
         self.earnings.note_end(row)
 
 

@@ -87,9 +87,7 @@ def _beside_the_reservation(env: ReferencePickJob, row: int, run_s: float) -> tu
     held = env.reservation
     if held is None:
         return env.fitting[row], 0.0
-    harmless = env.fitting[row] and (
-        env.gangs[row].fits(env.beside(held)) or env.ends_in_time(row, held)
-    )
+    harmless = env.fitting[row] and (env.gangs[row].fits(env.beside) or env.ends_in_time(row, held))
     return harmless, _squashed(held.shadow_s - env.now_s - run_s, env.sight.time_unit_s)
 
 
@@ -106,14 +104,13 @@ def _globals(env: ReferencePickJob) -> list[float]:
     gpus, waiting, held = env.cluster.gpus, len(env.line), env.reservation
     free = sum(env.free)
     shadow = 0.0 if held is None else _squashed(held.shadow_s - env.now_s, env.sight.time_unit_s)
-    spare = free if held is None else sum(env.beside(held))
     return [
         free / gpus,
         waiting / (waiting + env.sight.window),
         (waiting - len(env.window)) / (waiting + 1),
         min(len(env.running) / gpus, 1.0),
         shadow,
-        spare / gpus,
+        sum(env.beside) / gpus,
     ]
 
 
