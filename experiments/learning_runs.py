@@ -18,6 +18,7 @@ from learning_inputs import read_arrays  # noqa: F401  (workers must know how to
 from learning_studies import STUDIES, Study
 
 from yardmaster.envs.episodes import Episodes, Split
+from yardmaster.errors import YardmasterError
 from yardmaster.experiments.evaluation import units_of
 from yardmaster.experiments.players import played, player_of, read_policy, simulated, skipping
 from yardmaster.experiments.training.evaluation import Scores
@@ -151,6 +152,8 @@ def carry_out(job: Job) -> str:
         return "no time left"
     try:
         return _baselines(job) if job.cell == BASELINES else _training(job)
+    except YardmasterError as error:
+        return f"failed: {error}"
     except Exception:  # noqa: BLE001  (told to the caller, job by job)
         return f"failed\n{traceback.format_exc()}"
 

@@ -108,7 +108,7 @@ def learners(
     )
 
 
-# One core does 10,000 steps of PPO in a second, 1,000 of D3QN and 500 of Rainbow and SAC; a GPU does
+# One core does 10,000 steps of PPO in a second, 1,000 of D3QN, 500 of Rainbow and SAC; a GPU does
 # 100,000 of PPO.
 BUDGETS = {"ppo": 1_500_000, "d3qn": 100_000, "rainbow": 60_000, "sac": 60_000}
 SLOW_TO_LEARN = {**BUDGETS, "ppo": 3_000_000}

@@ -94,7 +94,7 @@ def greedy(network: nn.Module) -> Callable[[Batch], npt.NDArray[np.int64]]:
         if isinstance(network, QNetwork):
             scores = network.values(observations, masks)
         else:
-            scores = cast("Any", network).logits(observations)
+            scores = cast("Any", network).logits(observations, masks)
         network.train(was_training)
         actions: npt.NDArray[np.int64] = masking.greedy(scores, masks).cpu().numpy()
         return actions

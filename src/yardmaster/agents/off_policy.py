@@ -148,7 +148,7 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         self._is_warm = False
         self._seen: list[tuple[Reals, Reals, Bools]] = []
         self._open = NSteps(n_step, batch.size, batch.layout)
-        batch.reset(seed)
+        batch.reset(seed, staggered=True)
 
     @abstractmethod
     def choose(self) -> Rows:

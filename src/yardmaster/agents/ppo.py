@@ -243,7 +243,7 @@ class PPO:
         steps = math.ceil(settings.steps_per_update / batch.size)
         self._rollout = Rollout(steps, batch.size, batch.layout, self.device)
         self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
-        batch.reset(seed)
+        batch.reset(seed, staggered=True)
 
     def update(self) -> dict[str, float]:
         """Collect some steps and learn from them; return scalars by name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,7 +117,12 @@ def _tell(contest: Contest, style: str) -> None:
         facts = {"task": contest.task, "metric": contest.metric, "episodes": contest.episodes}
         say_json(facts | {"notes": contest.notes, "findings": findings(contest), "rows": rows})
         return
-    for table in contest_tables(contest):
+    tables = contest_tables(contest)
+    if style == "csv":  # one table for programs
+        records = tuple(record for table in tables for record in table.records)
+        tables = [replace(tables[-1], records=records)]
+    for table in tables:
         print_table(table, style)
+        say("")
     if style == "table":
         say("\n".join(findings(contest)))

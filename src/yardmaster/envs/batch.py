@@ -139,11 +139,28 @@ class EnvironmentBatch:
         """(size, terms) what the last step earned of each `Term`, before weighing."""
         return self._rows[3][:, at.EARNED_AT : at.EARNED_END]
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
         """Begin fresh episodes; environment `i` draws as a single one with seed + i would."""
         self._seeds = np.arange(self.size, dtype=np.uint64) + np.uint64(seed)
         self._counts[:] = 0
-        self.begin(np.arange(self.size))
+        everybody = np.arange(self.size)
+        self.begin(everybody)
+        if staggered:
+            self._stagger(np.random.default_rng(seed), everybody)
+
+    def _stagger(self, dice: np.random.Generator, everybody: IntArray) -> None:
+        """Play at random for about an episode, during which each begins anew at some moment."""
+        decisions = 0
+        self._ends[:] = End.NOT_YET
+        while not self._ends.any():
+            self.step(_random_legal(self.masks, dice))
+            decisions += 1
+        moments = dice.permutation(self.size) * decisions // self.size
+        for moment in range(decisions):
+            rows = everybody[moments == moment]
+            if len(rows):
+                self.begin(rows)
+            self.step(_random_legal(self.masks, dice))
 
     def begin(self, rows: IntArray) -> None:
         """Begin the next episode in some environments."""
@@ -264,6 +281,12 @@ class EnvironmentBatch:
         """Let the threads go."""
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def _random_legal(masks: npt.NDArray[np.bool_], dice: np.random.Generator) -> IntArray:
+    """Return one legal action per environment, each equally likely."""
+    chosen: IntArray = np.where(masks, dice.random(masks.shape), -1.0).argmax(axis=1)
+    return chosen
 
 
 def _enlarged(table: npt.NDArray[Any], height: int, width: int) -> npt.NDArray[Any]:

@@ -32,7 +32,8 @@ class Expert:
     def __init__(self, scheduler: Scheduler, seed: int = 0) -> None:
         self.scheduler = scheduler
         self._dice = np.random.default_rng(seed)
-        self._keys: dict[int, OrderKeys] = {}
+        self._keys: dict[tuple[int, int], OrderKeys] = {}
+        """By set of episodes and number."""
 
     def __call__(self, batch: EnvironmentBatch) -> npt.NDArray[np.int64]:
         """Return the action of each environment."""
@@ -60,9 +61,10 @@ class Expert:
         keys = np.zeros(jobs.shape)
         now_s = batch.now_s
         for row, number in enumerate(batch.episode_numbers.tolist()):
-            if number not in self._keys:
-                self._keys[number] = self._look_up(batch, number)
-            known, here = self._keys[number], jobs[row]
+            key = (id(batch.episodes), number)
+            if key not in self._keys:
+                self._keys[key] = self._look_up(batch, number)
+            known, here = self._keys[key], jobs[row]
             if known.kind is OrderKind.SHUFFLED:
                 keys[row] = self._dice.random(len(here))
                 continue

@@ -46,8 +46,13 @@ class Batch(Protocol):
     episode_noops: npt.NDArray[np.int64]
     """(size,) likewise, how many of them were no-ops."""
 
-    def reset(self, seed: int) -> None:
-        """Begin fresh episodes in all environments; the same seed gives the same ones."""
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
+        """Begin fresh episodes in all environments; the same seed gives the same ones.
+
+        Environments that begin together go through their episodes together, and a learner then
+        sees mornings for a while and evenings for a while. Staggered ones have each played
+        another number of random decisions.
+        """
 
     def step(self, actions: npt.NDArray[np.int64]) -> None:
         """Carry out one action in every environment."""

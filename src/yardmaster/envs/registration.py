@@ -66,7 +66,7 @@ class _Watch:
         return spec
 
 
-if "gymnasium" in sys.modules:
+if sys.modules.get("gymnasium") is not None:
     register()
 else:
     sys.meta_path.insert(0, _Watch())

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 How = Literal["policy", "played", "simulated"]
 """A policy in the environment, a heuristic in the environment, a scheduler without one."""
 
+COMPILE_ABOVE_JOBS = 10_000
+"""Above this many jobs in all, loading the compiled core pays."""
+
 _INFORMATION = {
     "clairvoyant": Information.CLAIRVOYANT,
     "estimate": Information.ESTIMATE_BASED,
@@ -191,6 +194,7 @@ def simulated(scheduler: Scheduler, episodes: Episodes, count: int) -> Scores:
 
     An episode is cut where the environment cuts it by time; a limit on decisions has no meaning.
     """
+    many = count * episodes.task.jobs > COMPILE_ABOVE_JOBS
     rows = []
     for number in range(count):
         # An episode is over at its horizon, and what happens in that very second is not seen.
@@ -201,9 +205,12 @@ def simulated(scheduler: Scheduler, episodes: Episodes, count: int) -> Scores:
             scheduler,
             seed=number,
             until_s=math.nextafter(horizon_s, 0.0) if math.isfinite(horizon_s) else math.inf,
+            compile_core="always" if many else "auto",
         )
         rows.append(_scores(schedule))
-    return {name: np.array([row[name] for row in rows]) for name in HIGHER_IS_BETTER}
+    return {
+        name: np.array([row[name] for row in rows], dtype=np.float64) for name in HIGHER_IS_BETTER
+    }
 
 
 def _scores(schedule: Schedule) -> dict[str, Any]:

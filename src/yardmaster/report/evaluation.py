@@ -46,11 +46,12 @@ _COLOUR = "#0072B2"
 
 
 def contest_tables(contest: Contest) -> list[Table]:
-    """Return one table per set of episodes, the best player first."""
-    return [_table(contest, split) for split in contest.splits]
+    """Return one table per set of episodes, the best player first; the last has the legend."""
+    last = contest.splits[-1]
+    return [_table(contest, split, is_last=split == last) for split in contest.splits]
 
 
-def _table(contest: Contest, split: str) -> Table:
+def _table(contest: Contest, split: str, *, is_last: bool) -> Table:
     ranked = contest.ranked(split)
     means = [contest.mean(entry, split) for entry in ranked]
     unit = unit_of(contest.metric, means)
@@ -67,8 +68,8 @@ def _table(contest: Contest, split: str) -> Table:
         title=f"{SETS[split]}: {plain(contest.task)}, {contest.episodes} episodes",
         columns=columns,
         rows=tuple(zip(*cells, strict=True)),
-        legend=_legend(contest),
-        notes=tuple(map(plain, contest.notes)),
+        legend=_legend(contest) if is_last else (),
+        notes=tuple(map(plain, contest.notes)) if is_last else (),
         facts={"task": contest.task, "metric": contest.metric, "set": split},
         records=tuple(contest.records(split)),
     )
@@ -208,6 +209,7 @@ def _paint(axes: Axes, contest: Contest, split: str) -> None:
         axes.plot([each.mean / unit.size], [place], "o", color=colour, markerfacecolor=face)
     axes.set_yticks(range(len(ranked)), [plain(entry.name) for entry in ranked])
     axes.set_ylim(len(ranked) - 0.5, -0.5)
+    axes.margins(x=0.08)
     axes.set_title(SETS[split], fontsize=10, color=INK)
     symbol = f" ({unit.symbol})" if unit.symbol else ""
     axes.set_xlabel(f"{TITLES[contest.metric]}{symbol}")

