@@ -105,6 +105,16 @@ def entry_point(function: Function) -> Function:
     return function
 
 
+def parallel_entry_point(function: Function) -> Function:
+    """Mark a kernel that Python calls and whose `prange` loops share the processor's cores."""
+    _kernels[function] = {"cache": True, "parallel": True}
+    return function
+
+
+prange = range
+"""A loop whose rounds may run at the same time, where it is compiled."""
+
+
 def bare(array: Row) -> Row:
     """Return the array as the core wants it: itself, or compiled, a pointer to its first item.
 
@@ -183,6 +193,7 @@ def compiled_functions(
     """
     _set_cache_folder(folder)
     from numba import njit
+    from numba import prange as parallel_range
 
     # No reference counting: kernels never create or keep an array, and counting would cost more
     # than the work itself.
@@ -199,7 +210,7 @@ def compiled_functions(
         lambda function, special: njit(**(special | options))(function),
         modules,
         is_real=is_real,
-        replaced={"bare": _pointer_to_array()} | dict(replaced or {}),
+        replaced={"bare": _pointer_to_array(), "prange": parallel_range} | dict(replaced or {}),
     )
 
 

@@ -6,9 +6,7 @@ in place; see `envs.protocol` for what each means.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -20,9 +18,10 @@ from yardmaster.engine.picking.layout import Layout
 from yardmaster.engine.picking.places import End
 from yardmaster.envs.episodes import Episodes, Split
 from yardmaster.envs.task import Task
+from yardmaster.errors import YardmasterError
 from yardmaster.model.workload import IntArray
 
-LEAST_ROWS_PER_THREAD = 64
+LEAST_ROWS_PER_THREAD = 32
 """Environments below which another thread costs more than it saves."""
 
 _OUTCOMES = (at.WAIT_SUM, at.JCT_SUM, at.BSLD_SUM, at.SLD_SUM, at.WORK_SUM, at.LAST_END)
@@ -63,14 +62,13 @@ class EnvironmentBatch:
         self.autoreset = autoreset
         self._draw = draw or self._by_seed
         self._rules, self._scales = episodes.rules(), episodes.scales()
-        is_real = episodes.prepared(0).is_real
+        self._is_real = episodes.prepared(0).is_real
         self._picking = (
-            compilation.compiled(announce, is_real=is_real) if compiled else compilation.plain()
+            compilation.compiled(announce, is_real=self._is_real)
+            if compiled
+            else compilation.plain()
         )
-        parts = max(min(threads, size // LEAST_ROWS_PER_THREAD), 1)
-        edges = np.linspace(0, size, parts + 1).astype(int).tolist()
-        self._parts = list(itertools.pairwise(edges))
-        self._pool = ThreadPoolExecutor(parts) if parts > 1 else None
+        self._parts = max(min(threads, size // LEAST_ROWS_PER_THREAD), 1)
         self._place_of: dict[int, int] = {}
         self._allocate()
 
@@ -192,6 +190,9 @@ class EnvironmentBatch:
         if number in self._place_of:
             return self._place_of[number]
         prepared = self.episodes.prepared(number)
+        if prepared.is_real and not self._is_real and self._picking.is_compiled:
+            self._picking = compilation.compiled(is_real=True)  # serves plain episodes as well
+            self._is_real = True
         simulation = prepared.simulation
         parts: tuple[npt.NDArray[Any], ...] = (
             simulation.ints,
@@ -221,10 +222,18 @@ class EnvironmentBatch:
     def step(self, actions: npt.NDArray[np.int64]) -> None:
         """Carry out one action in every environment."""
         chosen = np.ascontiguousarray(actions, dtype=np.int64)
-        if self._pool is None:
-            self._step_rows(chosen, 0, self.size)
+        if chosen.shape != (self.size,):
+            raise YardmasterError(f"{self.size} actions are needed, got {chosen.shape}.")
+        ints, reals, book, purse = self._rows
+        rows = (
+            *(self._bank[2], self._bank[3], self._rules, self._scales),
+            *(ints, reals, book, purse, self.observations, self._legal, self._places),
+            *(chosen, self.rewards, self._ends, self.elapsed_s),
+        )
+        if self._parts == 1:
+            self._picking.step_many(*rows, 0, self.size)
         else:
-            list(self._pool.map(lambda part: self._step_rows(chosen, *part), self._parts))
+            self._picking.step_parts(*rows, self._parts)
         np.equal(self._ends, End.DONE, out=self.terminated)
         np.equal(self._ends, End.CUT, out=self.truncated)
         ended = np.flatnonzero(self._ends)
@@ -232,14 +241,6 @@ class EnvironmentBatch:
             self._keep_last(ended)
             if self.autoreset:
                 self.begin(ended)
-
-    def _step_rows(self, actions: IntArray, first: int, last: int) -> None:
-        ints, reals, book, purse = self._rows
-        self._picking.step_many(
-            *(self._bank[2], self._bank[3], self._rules, self._scales),
-            *(ints, reals, book, purse, self.observations, self._legal, self._places),
-            *(actions, self.rewards, self._ends, self.elapsed_s, first, last),
-        )
 
     def _keep_last(self, ended: IntArray) -> None:
         """Keep what is known of episodes that have just ended."""
@@ -278,9 +279,7 @@ class EnvironmentBatch:
         self._counts[:] = snapshot["counts"]
 
     def close(self) -> None:
-        """Let the threads go."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        """Nothing is held that must be let go."""
 
 
 def _random_legal(masks: npt.NDArray[np.bool_], dice: np.random.Generator) -> IntArray:

@@ -13,7 +13,8 @@ from yardmaster.engine.state import Discipline, OrderKind
 from yardmaster.envs.batch import EnvironmentBatch
 from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
-from yardmaster.model.workload import BoolArray, FloatArray, IntArray
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
 from yardmaster.schedulers.language import Scheduler, parse_scheduler
 from yardmaster.schedulers.picking import keys_of
 from yardmaster.schedulers.views import RunTimes
@@ -82,10 +83,7 @@ class Expert:
         workload = batch.episodes.workload(number)
         is_true = self.scheduler.run_times is RunTimes.TRUE
         run_s = workload.duration_s if is_true else workload.estimate_s
-        keys = keys_of(self.scheduler.order.name, workload, batch.episodes.cluster, run_s)
-        if keys.kind is OrderKind.HISTORY:
-            raise YardmasterError(f"{self.scheduler} cannot play: its keys depend on the past.")
-        return keys
+        return keys_of(self.scheduler.order.name, workload, batch.episodes.cluster, run_s)
 
     def _harmless(self, batch: EnvironmentBatch) -> BoolArray:
         feature = batch.layout.job_features.index("harmless")
@@ -104,6 +102,10 @@ def expert(name: str, task: Task, *, seed: int = 0) -> Expert:
         scheduler = Scheduler(
             scheduler.order, Discipline.SKIP, scheduler.placement, scheduler.run_times
         )
+    jobs = Workload.of(submit_s=[0], duration_s=[1])
+    keys = keys_of(scheduler.order.name, jobs, Cluster.pool(1), jobs.duration_s)
+    if keys.kind is OrderKind.HISTORY:
+        raise YardmasterError(f"{scheduler} cannot play: its keys depend on the past.")
     if scheduler.discipline not in PLAYED:
         raise YardmasterError(f"{scheduler} cannot play: it does more than pick jobs.")
     if scheduler.discipline is Discipline.EASY:

@@ -67,7 +67,7 @@ class Reward:
         for name, weight in self.weights.items():
             if name not in known:
                 raise unknown("term of a reward", name, known)
-            if not np.isfinite(weight):
+            if not isinstance(weight, int | float) or not np.isfinite(weight):
                 raise YardmasterError(f"The weight of {name} must be a number, got {weight}.")
         scores = [score.name.lower() for score in Score]
         if self.score not in scores:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from yardmaster.engine.picking.sight import Sight
-from yardmaster.envs.rewards import Reward, reward_of
+from yardmaster.engine.picking.sight import Sight, check_kinds
+from yardmaster.envs.rewards import REWARDS, Reward, reward_of
 from yardmaster.errors import YardmasterError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
@@ -51,6 +51,7 @@ class Task:
 
     def __post_init__(self) -> None:
         reward_of(self.reward)
+        check_kinds(self)
         for name in ("jobs", "episodes"):
             if getattr(self, name) < 1:
                 raise YardmasterError(f"{name} must be at least 1, got {getattr(self, name)}.")
@@ -60,6 +61,8 @@ class Task:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise YardmasterError(f"{name} must be positive, got {value}.")
+        if len(self.keep) != 2:
+            raise YardmasterError(f"keep must be two quantiles, got {self.keep}.")
         low, high = self.keep
         if not 0.0 <= low < high <= 1.0:
             raise YardmasterError(f"keep must be two quantiles, the lower first, got {self.keep}.")
@@ -77,6 +80,8 @@ class Task:
                 raise unknown("setting of a task", name, [*own, *seen])
         sight = changes.pop("sight", self.sight)
         in_sight = {name: changes.pop(name) for name in list(changes) if name in seen}
+        if isinstance(in_sight.get("ranks"), str):
+            raise YardmasterError(f"ranks must be a list of orders, got {in_sight['ranks']!r}.")
         if "ranks" in in_sight:
             in_sight["ranks"] = tuple(in_sight["ranks"])
         if "keep" in changes:
@@ -112,11 +117,21 @@ class Task:
                     f"The task's {name} is an object; give it by name or file to write it down."
                 )
         if isinstance(self.reward, Reward):
-            values["reward"] = dict(self.reward.weights)
+            values["reward"] = _name_of(self.reward)
         elif not isinstance(self.reward, str):
             values["reward"] = dict(self.reward)
         table = values | sight | {"keep": list(self.keep), "ranks": list(self.sight.ranks)}
         return {name: value for name, value in table.items() if value is not None}
+
+
+def _name_of(reward: Reward) -> str:
+    """Return the name of a reward in the catalogue."""
+    for name in REWARDS:
+        if REWARDS[name] == reward:
+            return name
+    raise YardmasterError(
+        "The task's reward is an object; give it by name, or as weights of terms, to write it down."
+    )
 
 
 TASKS: Registry[Task] = Registry("task")

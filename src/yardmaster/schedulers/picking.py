@@ -56,7 +56,7 @@ class Prepared:
     @property
     def purse_length(self) -> int:
         """Reals an environment needs beside the core's."""
-        return at.PURSE + len(self.shapes.of_job) + 2 * int(self.facts[at.TENANT_COUNT])
+        return at.PURSE + 2 * len(self.shapes.of_job) + 2 * int(self.facts[at.TENANT_COUNT])
 
 
 def prepare(

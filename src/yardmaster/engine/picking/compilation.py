@@ -32,6 +32,7 @@ class Picking(NamedTuple):
 
     begin_many: Callable[..., None]
     step_many: Callable[..., None]
+    step_parts: Callable[..., None]
     score_one: Callable[..., None]
     drive: Callable[..., int]
     is_compiled: bool
@@ -40,6 +41,7 @@ class Picking(NamedTuple):
 _ENTRY_POINTS = {
     "begin_many": "many.begin_many",
     "step_many": "many.step_many",
+    "step_parts": "many.step_parts",
     "score_one": "nets.score_one",
     "drive": "driving.drive",
 }

@@ -22,6 +22,7 @@ from yardmaster.engine.picking.places import (
     FACTS,
     GLOBALS_AT,
     HEAD,
+    IS_OVER,
     IS_UNMASKED,
     KNOWS,
     LINE_LENGTH,
@@ -39,11 +40,12 @@ from yardmaster.engine.picking.places import (
     TOKEN,
     TOKENS_AT,
     WINDOW,
+    End,
     NoOp,
     Pace,
 )
 from yardmaster.engine.state import (
-    AVAILABLE,
+    EXTRA,
     FREE_GPUS,
     GPUS,
     HAS_SHARING,
@@ -51,6 +53,7 @@ from yardmaster.engine.state import (
     JOB_SHAPE,
     JOBS,
     NEXT_ARRIVAL,
+    NODE_FREE,
     NODES,
     NOTHING,
     NOW,
@@ -90,7 +93,8 @@ def survey(ints: Ints, rules: Ints, book: Ints, legal: Ints) -> bool:
     shown = min(book[LINE_LENGTH], rules[WINDOW])
     book[HEAD] = NOTHING
     pace = rules[PACE]
-    if pace == Pace.DECISION and (shown == 0 or (ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0)):
+    is_full = ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0
+    if pace == Pace.DECISION and book[IS_OVER] == End.NOT_YET and (shown == 0 or is_full):
         return False  # `legal` stays as it is: nobody is asked
     book[STAMP] += 1
     is_overtaken, fitting = 0, 0
@@ -171,10 +175,10 @@ def make_reservation(ints: Ints, reals: Reals, rules: Ints, book: Ints, purse: R
         return
     purse[SHADOW] = reserve(ints, reals, book[HEAD])
     limit_backfill(ints, reals, purse[SHADOW])
-    if not (REAL_CLUSTERS and ints[IS_REAL] == 1):
+    if purse[SHADOW] < math.inf:
         spare = 0
         for node in range(ints[NODES]):
-            spare += ints[ints[AVAILABLE] + node]
+            spare += max(min(ints[ints[NODE_FREE] + node], ints[ints[EXTRA] + node]), 0)
         purse[SPARE] = float(spare)
 
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from yardmaster.engine.compilation import bare, entry_point, hot_kernel, spliced_kernel
+from yardmaster.engine.compilation import (
+    bare,
+    entry_point,
+    hot_kernel,
+    parallel_entry_point,
+    prange,
+    spliced_kernel,
+)
 from yardmaster.engine.picking.places import (
     ELAPSED_S,
     IS_OVER,
@@ -129,6 +136,49 @@ def step_many(
         )
         ends[row] = book[row, IS_OVER]
         elapsed_s[row] = purse[row, ELAPSED_S]
+
+
+@parallel_entry_point
+def step_parts(
+    bank_facts: Any,
+    bank_cards: Any,
+    rules: Any,
+    scales: Any,
+    ints: Any,
+    reals: Any,
+    book: Any,
+    purse: Any,
+    views: Any,
+    legal: Any,
+    episodes: Any,
+    actions: Any,
+    rewards: Any,
+    ends: Any,
+    elapsed_s: Any,
+    parts: int,
+) -> None:
+    """Step all environments, so many parts of them at the same time."""
+    size = len(actions)
+    for part in prange(parts):
+        step_many(
+            bank_facts,
+            bank_cards,
+            rules,
+            scales,
+            ints,
+            reals,
+            book,
+            purse,
+            views,
+            legal,
+            episodes,
+            actions,
+            rewards,
+            ends,
+            elapsed_s,
+            part * size // parts,
+            (part + 1) * size // parts,
+        )
 
 
 @spliced_kernel

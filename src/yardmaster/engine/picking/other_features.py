@@ -175,7 +175,7 @@ def _ways(ints: Ints, types: int, gpus: int, largest: int) -> int:
         return ways + (1 if _largest_free(ints, types, nodes + 1, 0) >= gpus else 0)
     options = _nodes_with(ints, types, gpus, ints[LEVELS] - 1)
     ways = 2 if options > 1 else options
-    return ways + (1 if gpus > 1 and _splits_well(ints, types, gpus, largest) else 0)
+    return ways + (1 if gpus > 1 and _splits_well(ints, types, gpus) else 0)
 
 
 @kernel
@@ -204,18 +204,20 @@ def _largest_free(ints: Ints, types: int, count: int, skipped: int) -> int:
 
 
 @kernel
-def _splits_well(ints: Ints, types: int, gpus: int, largest: int) -> bool:
+def _splits_well(ints: Ints, types: int, gpus: int) -> bool:
     """Whether two nodes can share the gang so that no more nodes are partly used than before."""
-    for one in range(1, ints[LEVELS]):
-        for two in range(one, ints[LEVELS]):
-            needed = 2 if one == two else 1
-            if _nodes_with(ints, types, one, one) < needed or one + two < gpus:
+    for one in range(ints[NODES]):
+        left = ints[ints[NODE_FREE] + one]
+        if left == 0 or (types >> ints[ints[NODE_TYPE] + one]) & 1 == 0:
+            continue
+        for two in range(one):
+            right = ints[ints[NODE_FREE] + two]
+            is_allowed = (types >> ints[ints[NODE_TYPE] + two]) & 1 == 1
+            if right == 0 or not is_allowed or left + right < gpus:
                 continue
-            if _nodes_with(ints, types, two, two) < needed:
-                continue
-            before = (1 if one < largest else 0) + (1 if two < largest else 0)
-            for part in range(max(1, gpus - two), min(one, gpus - 1) + 1):
-                after = (1 if one - part > 0 else 0) + (1 if two - (gpus - part) > 0 else 0)
-                if after <= before:
-                    return True
+            before = 1 if left < _node_gpus(ints, one) else 0
+            before += 1 if right < _node_gpus(ints, two) else 0
+            after = 1 if left < gpus or right < gpus else 2
+            if left + right == gpus or after <= before:
+                return True
     return False

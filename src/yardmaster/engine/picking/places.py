@@ -136,7 +136,8 @@ BSLD_SUM = next(_place)
 SLD_SUM = next(_place)
 WORK_SUM = next(_place)  # GPU-seconds of finished jobs
 LAST_END = next(_place)
-PURSE = next(_place)  # tables follow: keys [jobs], then per tenant the sum and the number of jobs
+# Tables follow: keys [jobs], waits of started jobs [jobs], then per tenant sum and number of jobs.
+PURSE = next(_place)
 
 
 class Features(IntEnum):

@@ -64,6 +64,7 @@ class Sight:
     """False: every action is legal, and what makes no sense does nothing."""
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         _check_choice("features", self.features, names_of(Features))
         _check_choice("information", self.information, INFORMATION)
         _check_choice("lookahead", self.lookahead, names_of(Lookahead))
@@ -191,6 +192,29 @@ class Sight:
         scales[at.TICK_S] = self.tick_s
         scales[at.LONGEST_S] = self.longest_s
         return scales
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+    "bool": (bool,),
+}
+
+
+def check_kinds(settings: Any) -> None:
+    """Refuse values of the wrong kind: files hold what people write.
+
+    Raises:
+        YardmasterError: if a number, name or switch is none.
+    """
+    for item in fields(settings):
+        kind, value = str(item.type).removesuffix(" | None"), getattr(settings, item.name)
+        if kind not in _KINDS or (value is None and str(item.type) != kind):
+            continue
+        is_switch = isinstance(value, bool) and kind != "bool"
+        if is_switch or not isinstance(value, _KINDS[kind]):
+            raise YardmasterError(f"{item.name} must be of kind {kind}, got {value!r}.")
 
 
 def _check_choice(what: str, name: str, known: tuple[str, ...]) -> None:

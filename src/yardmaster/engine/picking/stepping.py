@@ -36,6 +36,7 @@ from yardmaster.engine.picking.other_features import (
     show_rltune,
 )
 from yardmaster.engine.picking.places import (
+    BOOK,
     CHOSEN,
     FEATURES,
     HEAD,
@@ -83,11 +84,14 @@ from yardmaster.engine.state import (
     PASSES,
     RUNNING,
     SHAPE_LIMIT,
+    SHAPES,
     SUBMIT,
     VALUE,
     Ints,
     Reals,
 )
+
+TO_THE_FIRST_INSTANT = 2
 
 
 @kernel
@@ -104,7 +108,9 @@ def begin(
     """Begin an episode: let time pass until the first decision."""
     purse[WORK_COMING] = facts[WORK]
     begin_step(purse)
-    _pass_time(ints, reals, rules, scales, facts, book, purse, legal, 1)
+    _pass_time(ints, reals, rules, scales, facts, book, purse, legal, TO_THE_FIRST_INSTANT)
+    if book[IS_OVER] != End.NOT_YET and not survey(ints, rules, book, legal):
+        forbid_all(rules, legal)
 
 
 @kernel
@@ -128,10 +134,13 @@ def step(
     must_pass = 0
     if _is_pick(rules, book, purse, legal, action):
         job = at_place(book, action)
-        if not _start(ints, reals, rules, facts, book, purse, job) and rules[PACE] == Pace.COMMIT:
-            book[CHOSEN] = job + 1
+        if not _start(ints, reals, rules, facts, book, purse, job):
+            if rules[PACE] == Pace.COMMIT:
+                book[CHOSEN] = job + 1
+            else:  # every action is legal here: it waits
+                must_pass = 1
     else:
-        must_pass = _hold_back(ints, reals, rules, facts, book, purse, legal)
+        must_pass = _hold_back(ints, reals, rules, facts, book, purse)
     _pass_time(ints, reals, rules, scales, facts, book, purse, legal, must_pass)
     is_limit_reached = 0 < rules[MAX_STEPS] <= book[STEPS]
     if book[IS_OVER] == End.NOT_YET and is_limit_reached:
@@ -156,7 +165,7 @@ def _is_pick(rules: Ints, book: Ints, purse: Reals, legal: Ints, action: int) ->
 
 @spliced_kernel
 def _hold_back(
-    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals, legal: Ints
+    ints: Ints, reals: Reals, rules: Ints, facts: Reals, book: Ints, purse: Reals
 ) -> int:
     """Start nothing; return 1 if time must pass before the next decision.
 
@@ -164,7 +173,8 @@ def _hold_back(
     """
     book[NOOPS] += 1
     for place in range(min(book[LINE_LENGTH], rules[WINDOW])):
-        if legal[place] == 1:
+        shape = ints[ints[JOB_SHAPE] + at_place(book, place)]
+        if book[BOOK + ints[JOBS] + ints[SHAPES] + shape] == 1:  # it fits, legal or not
             earn(purse, Term.HELD_BACK, work_left(reals, book, purse) / facts[WORK])
             if rules[PACE] == Pace.DECISION and next_instant(ints, reals) == math.inf:
                 _start(ints, reals, rules, facts, book, purse, at_place(book, place))
@@ -223,8 +233,10 @@ def _pass_time(
     """
     pace = rules[PACE]
     is_asked_at_choices = pace == Pace.DECISION or pace == Pace.COMMIT
-    until = reals[NOW] + scales[TICK_S] if pace == Pace.TICK else math.inf
-    must_happen = must_pass == 1 or not is_asked_at_choices
+    until = math.inf
+    if pace == Pace.TICK:
+        until = reals[NOW] + (0.0 if must_pass == TO_THE_FIRST_INSTANT else scales[TICK_S])
+    must_happen = must_pass != 0 or not is_asked_at_choices
     while True:
         if not must_happen:
             chosen = book[CHOSEN] - 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from yardmaster.engine.compilation import hot_kernel, kernel
+from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.picking.line import gpus_of
 from yardmaster.engine.picking.places import (
     BASELINE,
@@ -55,15 +55,15 @@ from yardmaster.engine.state import (
     DURATION,
     END,
     GPUS,
-    JOB_SEGMENT,
+    IS_REAL,
     JOBS,
     NODE_FIRST_GPU,
     NODE_FREE,
     NODE_TYPE,
     NODES,
     NOW,
+    ROUNDS,
     RUNNING,
-    SEGMENT_START,
     SUBMIT,
     Ints,
     Reals,
@@ -138,6 +138,9 @@ def note_start(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals,
     gpus = gpus_of(ints, job)
     book[BUSY_GPUS] += gpus
     purse[WORK_ENDS] += gpus * reals[ints[END] + job]
+    if REAL_CLUSTERS and ints[IS_REAL] == 1 and ints[ints[ROUNDS] + job] > 1:
+        return  # it lost its nodes: its wait was over when it first started
+    purse[PURSE + ints[JOBS] + job] = wait_s
     if run_s < SHORT_S:
         # What accrued while it waited began at once; bounded slowdown begins at ten seconds.
         grown = max(wait_s + run_s - SHORT_S, 0.0) / SHORT_S
@@ -157,8 +160,7 @@ def note_end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, j
     purse[WORK_ENDS] -= gpus * reals[ints[END] + job]
     if book[BUSY_GPUS] == 0:
         purse[WORK_ENDS] = 0.0  # sums of many small numbers do not cancel exactly
-    started_s = reals[ints[SEGMENT_START] + ints[ints[JOB_SEGMENT] + job]]
-    purse[WAIT_SUM] += started_s - reals[ints[SUBMIT] + job]
+    purse[WAIT_SUM] += purse[PURSE + table + job]
     purse[JCT_SUM] += jct_s
     purse[BSLD_SUM] += slowdown
     purse[SLD_SUM] += jct_s / max(run_s, 1.0)
@@ -170,7 +172,7 @@ def note_end(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals, j
     if reals[NOW] > facts[FACTS + DEADLINE * table + job]:  # never true of NaN: no deadline
         earn(purse, Term.LATE, 1.0 / jobs)
     if facts[TENANT_COUNT] > 0:
-        tenant = PURSE + table + 2 * int(facts[FACTS + TENANT * table + job])
+        tenant = PURSE + 2 * table + 2 * int(facts[FACTS + TENANT * table + job])
         purse[tenant] += slowdown
         purse[tenant + 1] += 1.0
 
@@ -219,7 +221,7 @@ def _jain(ints: Ints, facts: Reals, purse: Reals) -> float:
     """Return the Jain index over tenants' mean bounded slowdown: 1 if all fare alike."""
     total, squares, tenants = 0.0, 0.0, 0.0
     for tenant in range(int(facts[TENANT_COUNT])):
-        at = PURSE + ints[JOBS] + 2 * tenant
+        at = PURSE + 2 * ints[JOBS] + 2 * tenant
         if purse[at + 1] > 0.0:
             mean = purse[at] / purse[at + 1]
             total += mean

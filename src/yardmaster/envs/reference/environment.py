@@ -217,7 +217,8 @@ class ReferencePickJob:
             if not self._advance():
                 return
             is_started = self._start(row)
-        self._go_on()
+        if is_started or self.sight.pace != "decision" or self._advance():
+            self._go_on()
 
     def _wait(self) -> None:
         """Start nothing; if nothing could ever happen then, start the first job that fits."""

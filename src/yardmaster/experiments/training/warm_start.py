@@ -53,7 +53,9 @@ def warm_start(
         cast("ActorCritic", learner.network),
         cast("Any", expert(heuristic, config.task)),
     )
-    scalars = clone(network, batch, choose, settings, train.seed)
+    device = next(network.parameters()).device
+    scalars = clone(network.cpu(), batch, choose, settings, train.seed)
+    network.to(device)
     announce(
         f"The network decides as {heuristic} in {scalars['agreement']:.1%} of the cases with a"
         " choice."
