@@ -104,6 +104,16 @@ def learner_page(learner: str, results: Sequence[Results], figures: Path) -> str
     return "\n".join(parts)
 
 
+def _cost_said(learned: Learned) -> str:
+    cell = learned.cell
+    said = f"A training took {learned.seconds / 60:.1f} minutes on one core, sixteen at a time"
+    if cell.learner == "ppo" and cell.train.get("device") != "cpu":
+        said += "; the networks shared one H200"
+    if teacher := cell.train.get("warm_start"):
+        said += f", after imitating {teacher}"
+    return said + "."
+
+
 def _section(found: Results, learned: Learned, figures: Path) -> str:
     study, name = found.study, learned.cell.name
     picture = f"{name}-{study.name}.svg"
@@ -115,7 +125,7 @@ def _section(found: Results, learned: Learned, figures: Path) -> str:
         study.about,
         "",
         f"{learned.budget:,} environment steps for each of {len(learned.seeds)} seeds.",
-        f"A training takes {learned.seconds / 60:.1f} minutes on one core. {_units_said(found)}",
+        _cost_said(learned) + " " + _units_said(found),
         "",
         "```",
         "python experiments/learning.py prepare",
@@ -241,9 +251,12 @@ def curve_svg(found: Results, learned: Learned) -> str:
             axes.axhline(each.mean("val").mean, color=INK, linestyle=(0, dash), label=each.name)
         if found.study.metric == "bounded_slowdown":
             axes.set_yscale("log")
+            # Numbers in full: the picture has no typesetting of powers.
+            for axis_formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+                axis_formatter("{x:g}")
         axes.set_xlabel("environment steps")
         axes.set_ylabel(f"{metric} on VAL")
-        axes.legend()
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)
 
     last = mean_over_seeds([[curve[-1, 1]] for curve in learned.curves]).mean
     return draw(
@@ -252,7 +265,7 @@ def curve_svg(found: Results, learned: Learned) -> str:
         caption="",
         alt=f"{metric} on {EVAL_EPISODES} validation episodes during training; {last:.4g} at the"
         f" end on average; thin lines are seeds, broken ones the best heuristics.",
-        height_in=3.2,
+        height_in=3.8,
         paint=paint,
     ).svg
 
@@ -284,7 +297,7 @@ def lookahead_page(found: Results) -> str:
         "",
         *_grid(lambda each: _gap_to_off(each, learned), learned),
         "",
-        "| network | steps | seeds | minutes on one core |",
+        "| network | steps | seeds | minutes, sixteen trainings at a time sharing one H200 |",
         "|:---|---:|---:|---:|",
         *(_cost(arch, learned) for arch in ARCHITECTURES),
     ]
@@ -308,7 +321,7 @@ def _gap_to(each: Learned, best: Heuristic) -> str:
 
 
 def _gap_to_off(each: Learned, learned: Mapping[str, Learned]) -> str:
-    off = learned.get(each.cell.name.rpartition("_")[0] + "_off")
+    off = learned.get(each.cell.name.partition("_")[0] + "_off")
     if off is None or off is each:
         return ""
     mine, theirs = each.units["report"], off.units["report"]

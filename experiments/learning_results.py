@@ -53,7 +53,7 @@ class Learned:
     budget: int
     """Environment steps of one training, as asked for."""
     seconds: float
-    """Mean time of one training, on one core."""
+    """Mean time of one training."""
     warnings: tuple[str, ...]
 
     def mean(self, split: str) -> Interval:

@@ -116,7 +116,7 @@ class OneState:
         self.episode_steps = np.ones(4, dtype=np.int64)
         self.episode_noops = np.zeros(4, dtype=np.int64)
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
         """Nothing ever changes."""
 
     def step(self, actions: np.ndarray) -> None:

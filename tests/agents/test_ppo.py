@@ -68,7 +68,7 @@ class Upkeep:
         self.observations[:, 2] = ~self.is_tuned
         self.observations[:, 4] = self.is_tuned
 
-    def reset(self, seed: int) -> None:  # noqa: ARG002 - no chance in it
+    def reset(self, seed: int, *, staggered: bool = False) -> None:  # noqa: ARG002 - no chance in it
         """Begin anew."""
         self.done = 0
         self.is_tuned[:] = False
@@ -107,9 +107,9 @@ class RandomMasks(OneMachine):
         self.all_waiting = np.zeros_like(self.masks)
         self.hiding = np.random.default_rng(5)
 
-    def reset(self, seed: int) -> None:
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
         """Begin anew."""
-        super().reset(seed)
+        super().reset(seed, staggered=staggered)
         self.hide()
 
     def hide(self) -> None:
@@ -191,7 +191,7 @@ def values_of_upkeep(learner: PPO) -> list[float]:
 
 def test_a_limit_is_not_taken_for_the_end():
     """Cut off after two steps, PPO still learns what the machine is worth for ever."""
-    settings = replace(QUICK, total_steps=12_288, gamma=0.8, normalise_rewards=False, entropy=0.001)
+    settings = replace(QUICK, total_steps=20_480, gamma=0.8, normalise_rewards=False, entropy=0.001)
     learner = trained(PPO(Upkeep(16), settings, 0))
     batch = Upkeep(1)
     batch.reset(0)
