@@ -54,7 +54,7 @@ def report(chosen: argparse.Namespace) -> None:
 
     found = {name: read_results(STUDIES[name], chosen.out) for name in chosen.study}
     known = {name: results for name, results in found.items() if results is not None}
-    for path in write_pages(known, chosen.docs):
+    for path in write_pages(known, chosen.docs, chosen.ran_on):
         print(path)
 
 
@@ -72,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--device", choices=("cpu", "cuda"), default="cpu", help="of PPO's networks"
     )
     parser.add_argument("--minutes", type=float, help="stop after so long; the next run goes on")
+    parser.add_argument("--ran-on", default="", help="machine of the trainings, for the pages")
+    parser.add_argument("--traces", type=Path, default=ROOT / ".." / "shared" / "traces")
     parser.add_argument("--out", type=Path, default=ROOT / "runs" / "learning")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "results")
     chosen = parser.parse_args(arguments)
@@ -82,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.step in ("prepare", "all"):
         from learning_inputs import prepare
 
-        for path in prepare(chosen.out / "inputs"):
+        wanted = {STUDIES[name].trace for name in chosen.study} - {""}
+        for path in prepare(chosen.out / "inputs", chosen.traces, wanted):
             print(path)
     if chosen.step in ("run", "all"):
         left = run(chosen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from learning_results import Heuristic, Learned, Results
-from learning_studies import ARCHITECTURES, EVAL_EPISODES, LEARNERS, LOOKAHEADS, Study
+from learning_studies import ARCHITECTURES, EVAL_EPISODES, LEARNERS, LOOKAHEADS, PUBLISHED_RULE
 
 from yardmaster.experiments.contest import Verdict
 from yardmaster.experiments.seeds import mean_over_seeds
@@ -38,14 +38,31 @@ episodes were played once, at the end. *Clairvoyant* players read true run times
 Wait and utilisation, on REPORT, show what a gain was bought with: bounded slowdown, above all, can
 be cut by holding long jobs back. *Typical change* is the geometric mean over episodes, which a few
 extreme ones cannot decide as they do the mean.
+
+Windows of a trace overlap. They are grouped into units, most of whose windows share jobs with each
+other and few with other units'; units weigh the same. Intervals are over units and symmetric, so
+that with few and uneven units (Lublin has five and six) they are rough, and may pass what is
+possible.
 """
 
 
-def write_pages(results: Mapping[str, Results], docs: Path) -> list[Path]:
-    """Write every page there is something to say on; return them."""
+_FAIRNESS = """\
+Learners are held against heuristics, not against each other: budgets differ (below), PPO's settings
+were chosen on VAL, the others' are their defaults. The heuristics are those that the compared
+systems use, under `skip` and backfilling."""
+
+
+def write_pages(results: Mapping[str, Results], docs: Path, ran_on: str = "") -> list[Path]:
+    """Write every page there is something to say on; return them.
+
+    Args:
+        results: by study.
+        docs: folder of the pages.
+        ran_on: on what machine and how the trainings ran, for the reader.
+    """
     figures = docs / "figures"
     figures.mkdir(parents=True, exist_ok=True)
-    texts = {"README.md": overview(results)}
+    texts = {"README.md": overview(results, ran_on)}
     for learner in LEARNERS:
         found = [each for each in results.values() if learner in each.learned]
         if found:
@@ -57,7 +74,7 @@ def write_pages(results: Mapping[str, Results], docs: Path) -> list[Path]:
     return [docs / name for name in texts]
 
 
-def overview(results: Mapping[str, Results]) -> str:
+def overview(results: Mapping[str, Results], ran_on: str) -> str:
     """Return the page that sums up all studies."""
     pages = ", ".join(f"[{TITLE[name]}]({name}.md)" for name in LEARNERS)
     lines = [
@@ -66,6 +83,9 @@ def overview(results: Mapping[str, Results]) -> str:
         _HOW_TO_READ,
         "All of it is made again by `python experiments/learning.py`. Commands, budgets, curves:",
         f"{pages}, [lookahead and architecture](lookahead.md).",
+        *([f"These trainings ran on {ran_on}."] if ran_on else []),
+        "",
+        _FAIRNESS,
         "",
         "REPORT episodes; *best heuristic* is the one that is best on VAL.",
         "",
@@ -79,6 +99,9 @@ def overview(results: Mapping[str, Results]) -> str:
             title = f"{found.study.title} ({TITLES[found.study.metric]})"
             mean = estimate(best.mean("report"), _places(found))
             lines.append(_row(title, f"{best.name} {mean}", *cells))
+            trained = [found.learned.get(name) for name in LEARNERS]
+            steps = ["–" if each is None else f"{each.budget:,}" for each in trained]
+            lines.append(_row("… environment steps", "", *steps))
     return "\n".join(lines) + "\n"
 
 
@@ -106,9 +129,7 @@ def learner_page(learner: str, results: Sequence[Results], figures: Path) -> str
 
 def _cost_said(learned: Learned) -> str:
     cell = learned.cell
-    said = f"A training took {learned.seconds / 60:.1f} minutes on one core, sixteen at a time"
-    if cell.learner == "ppo" and cell.train.get("device") != "cpu":
-        said += "; the networks shared one H200"
+    said = f"A training took {learned.seconds / 60:.1f} minutes"
     if teacher := cell.train.get("warm_start"):
         said += f", after imitating {teacher}"
     return said + "."
@@ -135,8 +156,9 @@ def _section(found: Results, learned: Learned, figures: Path) -> str:
         *_table(found, learned),
         "",
         _finding(found, learned),
-        *_bar(study, learned),
+        *_bar(found, learned),
         f"By seed, on REPORT: {_by_seed(found, learned)}.",
+        _when_best(learned),
         *([f"Warnings while training: {' '.join(learned.warnings)}"] if learned.warnings else []),
         "",
         f"![{TITLE[name]} on {study.name}: validation during training](figures/{picture})",
@@ -217,8 +239,20 @@ def _is(found: Results, learned: Learned, other: Heuristic, verdict: Verdict) ->
     return learned.verdict(other, "report", found.study.metric) == verdict
 
 
-def _bar(study: Study, learned: Learned) -> list[str]:
+def _when_best(learned: Learned) -> str:
+    """Say when the policies shown were found; who was best untrained has learned nothing."""
+    steps = ", ".join(f"{number:,}" for number in learned.best_steps)
+    said = f"Best on validation after {steps} steps."
+    untrained = learned.best_steps.count(0)
+    if untrained:
+        begun = "its teacher" if learned.cell.train.get("warm_start") else "its random beginning"
+        said += f" {untrained} of {len(learned.best_steps)} found nothing better than {begun}."
+    return said
+
+
+def _bar(found: Results, learned: Learned) -> list[str]:
     """Hold the mean against a published number."""
+    study = found.study
     if study.bar is None:
         return []
     mean = learned.mean("report")
@@ -228,7 +262,15 @@ def _bar(study: Study, learned: Learned) -> list[str]:
         said = "is below it, the interval excludes it"
     else:
         said = "cannot be told from it: the interval holds it"
-    return [f"Against the published {study.bar:g}: {estimate(mean, 3)} {said}."]
+    lines = [f"Against the published {study.bar:g}: {estimate(mean, 3)} {said}."]
+    for same in found.heuristics:
+        if same.name.startswith(PUBLISHED_RULE):
+            here = estimate(same.mean("report"), 3)
+            lines += [
+                f"The rule that has {study.bar:g} there ({PUBLISHED_RULE}) has {here} here:",
+                "other draws, and perhaps details of the program that its description lacks.",
+            ]
+    return lines
 
 
 def _by_seed(found: Results, learned: Learned) -> str:
@@ -297,7 +339,7 @@ def lookahead_page(found: Results) -> str:
         "",
         *_grid(lambda each: _gap_to_off(each, learned), learned),
         "",
-        "| network | steps | seeds | minutes, sixteen trainings at a time sharing one H200 |",
+        "| network | steps | seeds | minutes |",
         "|:---|---:|---:|---:|",
         *(_cost(arch, learned) for arch in ARCHITECTURES),
     ]

@@ -55,6 +55,8 @@ class Learned:
     seconds: float
     """Mean time of one training."""
     warnings: tuple[str, ...]
+    best_steps: tuple[int, ...]
+    """Per seed, the environment steps after which its best policy was found."""
 
     def mean(self, split: str) -> Interval:
         """Return its mean over seeds and units."""
@@ -141,6 +143,7 @@ def _learned(
         int(runs[0]["budget"]),
         float(np.mean([run["seconds"] for run in runs])),
         tuple(dict.fromkeys(text for run in runs for text in run["warnings"])),
+        tuple(int(run["best_steps"]) for run in runs),
     )
 
 

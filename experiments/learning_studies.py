@@ -16,6 +16,7 @@ EVALUATIONS = 12
 """Looks at the validation episodes during a training."""
 EVAL_EPISODES = 30
 """Validation episodes of such a look; the final evaluation plays more."""
+PUBLISHED_RULE = "largest-shortest"
 PUBLISHED_BAR = 0.646
 """Return of largest GPU count first, shortest on ties, on gpu-optimizer's own REPORT draws."""
 
@@ -124,10 +125,14 @@ GPU_OPTIMIZER = (
     "fifo", "sjf", "random-feasible", "saf", "static-priority", "largest-first", "largest-shortest",
 )  # fmt: skip
 CLAIRVOYANT = (
-    "fifo", "sjf", "saf", "f1", "smallest-first", "fifo+easy", "sjf+easy", "saf+easy", "f1+easy",
-    "fifo+conservative",
+    "fifo", "sjf", "saf", "f1", "f2", "f3", "f4", "wfp3", "unicep", "smallest-first",
+    "largest-first", "fifo+easy", "sjf+easy", "saf+easy", "f1+easy", "wfp3+easy",
+    "fifo+conservative", "sjf+conservative",
 )  # fmt: skip
-BLIND = ("fifo", "lifo", "random-feasible", "smallest-first", "largest-first", "fifo+strict")
+BLIND = (
+    "fifo", "lifo", "random-feasible", "smallest-first", "largest-first", "slurm-multifactor",
+    "fifo+strict",
+)  # fmt: skip
 
 _WINDOWS = {"jobs": 256, "reward": "bounded_slowdown", "window": 64}
 

@@ -67,7 +67,8 @@ def written(folder: Path, study: str, gain: float) -> None:
         values = base + gain + 0.02 * dice.normal(size=20)
         run = {
             "seed": seed, "information": "clairvoyant", "scores": scores(values), "budget": 1000,
-            "curve": [[0, 0.1], [1000, float(values.mean())]], "seconds": 60.0, "warnings": [],
+            "curve": [[0, 0.1], [1000, float(values.mean())]], "seconds": 60.0,
+            "best_steps": 0, "warnings": [],
         }  # fmt: skip
         (place / "ppo" / f"seed-{seed}.json").write_text(json.dumps(run))
 

@@ -153,18 +153,16 @@ def train(
         config = folder.config
     plan = training.read_config(config, options.tables())
     path = resume or out or default_path("train", plan.learner, plan.task_preset)
-    try:
-        with showing(quiet=quiet) as show:
-            result = training.train(
-                plan,
-                out=path,
-                resume=resume is not None,
-                overwrite=overwrite,
-                announce=None if quiet else remark,
-                on_progress=show,
-            )
-    finally:
-        draw(path)
+    with showing(quiet=quiet) as show:
+        result = training.train(
+            plan,
+            out=path,
+            resume=resume is not None,
+            overwrite=overwrite,
+            announce=None if quiet else remark,
+            on_progress=show,
+        )
+    draw(path)
     _tell(result, plan, json=json, quiet=quiet)
 
 

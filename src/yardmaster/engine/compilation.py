@@ -156,7 +156,7 @@ def cache_folder(*, is_real: bool = False, more: Path | None = None) -> Path:
 
 def is_cached(*, is_real: bool = False) -> bool:
     """Whether this version has been compiled on this machine before."""
-    return any(cache_folder(is_real=is_real).rglob("events.replay-*.nbc"))
+    return any(cache_folder(is_real=is_real).rglob("events.replay*.nbc"))
 
 
 def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool = False) -> None:
@@ -251,7 +251,12 @@ def copies(
     made: dict[Callable[..., Any], Any] = {}
     for function, special in _kernels.items():
         if function.__module__ in spaces:
-            made[function] = compiler(_copy(function, spaces[function.__module__]), special)
+            copy = _copy(function, spaces[function.__module__])
+            if is_real:
+                # Machine code from different processes is told apart by names alone: two sets that
+                # were kept on disk must not share any, or one would run the other's functions.
+                copy.__qualname__ += "_real"
+            made[function] = compiler(copy, special)
     for space in spaces.values():
         for name, value in list(space.items()):
             if callable(value) and getattr(value, "__hash__", None) and value in made:

@@ -141,7 +141,7 @@ class Episodes:
         if self.split != "train" or (low, high) == (0.0, 1.0):
             return everything
         scores = np.array([self.baseline_score(number) for number in everything.tolist()])
-        least, most = np.quantile(scores, [low, high])
+        least, most = np.nanquantile(scores, [low, high])
         return np.asarray(everything[(scores >= least) & (scores <= most)], dtype=np.int64)
 
     def scales(self) -> FloatArray:

@@ -18,6 +18,8 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
 from yardmaster.names import Registry, unknown
 
+MOST_EPISODES = 1_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -45,7 +47,7 @@ class Task:
     max_steps: int = 0
     """Decisions after which an episode is cut; 0: never."""
     sight: Sight = field(default_factory=Sight)
-    """What the policy sees; `time_unit_s` 0 … see `measured`."""
+    """What the policy sees."""
     measured_unit: bool = True
     """Whether the time unit is the mean run time of the first training episodes."""
 
@@ -55,6 +57,11 @@ class Task:
         for name in ("jobs", "episodes"):
             if getattr(self, name) < 1:
                 raise YardmasterError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if self.episodes > MOST_EPISODES:
+            raise YardmasterError(
+                f"episodes must be at most {MOST_EPISODES:,}, got {self.episodes:,}: beyond that"
+                " training would meet the seeds of validation."
+            )
         if self.max_steps < 0:
             raise YardmasterError(f"max_steps must be 0 or more, got {self.max_steps}.")
         for name in ("load", "time_limit_s", "horizon_factor"):

@@ -161,8 +161,9 @@ def _learned(text: str) -> Scheduler:
 
     path, placement = _policy_parts(text)
     policy = load_policy(FILE_COPIES.get(path, Path(path).expanduser()))
+    written = text.partition("@")[0] if placement else text
     order = Order(
-        POLICY_PREFIX + path,
+        written,
         _no_keys,
         reads_run_time=policy.sight.knows_run_times,
         formula="the picks of a trained policy",
@@ -185,14 +186,19 @@ def _policy_parts(text: str) -> tuple[str, str]:
     if at and tail in PLACEMENTS:
         if tail == "milp":
             raise YardmasterError(f"Cannot read {text!r}: a policy picks jobs one at a time.")
-        return head, tail
+        return _policy_file(head), tail
     head, plus, tail = path.rpartition("+")
     if plus and tail in DISCIPLINES:
         raise YardmasterError(
             f"Cannot read {text!r}: a trained policy decides itself what happens when a job does"
             f" not fit; leave out +{tail}."
         )
-    return path, ""
+    return _policy_file(path), ""
+
+
+def _policy_file(path: str) -> str:
+    """Return the file that is meant: a folder of `train` stands for the best policy in it."""
+    return path if path.endswith(".npz") else f"{path.rstrip('/')}/policy.npz"
 
 
 def _no_keys(_: object) -> object:

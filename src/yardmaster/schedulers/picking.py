@@ -180,8 +180,11 @@ def _facts(
     facts[at.WORK] = max(float(work[placeable].sum()), 1e-9)
     facts[at.PLACEABLE] = max(int(placeable.sum()), 1)
     facts[at.HORIZON_S] = horizon_s
-    usual_s = float(workload.submit_s[-1]) + 2.0 * facts[at.WORK] / cluster.gpus
-    facts[at.EPISODE_SPAN_S] = horizon_s if np.isfinite(horizon_s) else max(usual_s, 1.0)
+    is_known = np.isfinite(horizon_s) and sight.features != "gpu_optimizer"
+    factor = sight.span_factor if sight.features == "gpu_optimizer" else 2.0
+    usual_s = float(workload.submit_s[-1]) + factor * facts[at.WORK] / cluster.gpus
+    # A replay has no horizon: what a policy sees must not depend on one.
+    facts[at.EPISODE_SPAN_S] = horizon_s if is_known else max(usual_s, 1.0)
     facts[at.BASELINE] = baseline
     tables = facts[at.FACTS :].reshape(-1, jobs)
     tables[at.RUN] = workload.duration_s if known_s is None else known_s

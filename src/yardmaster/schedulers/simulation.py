@@ -86,6 +86,8 @@ def simulate(
             raise YardmasterError(
                 f"{chosen} runs on the core; the SimPy reference has no policies."
             )
+        if compatibility != "none":
+            raise YardmasterError(f"{chosen} moves time as it was trained to, not {compatibility}.")
         return _simulate_policy(
             workload,
             cluster,

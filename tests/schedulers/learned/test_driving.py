@@ -59,6 +59,19 @@ def test_replay_makes_the_decisions_of_torch(tmp_path, arch):
         assert float(schedule.end_s.max()) == pytest.approx(played.makespan_s[number])
 
 
+def test_replay_sees_what_gpu_optimizer_features_showed(tmp_path):
+    """Features that refer to the whole episode are the same in a replay, which has no horizon."""
+    task = TASKS["gpu-optimizer"].changed(jobs=100, episodes=2, horizon_factor=None, max_steps=0)
+    network, path = made(tmp_path, task)
+    limited = task.changed(horizon_factor=1.3)
+    source = Episodes(limited, "val")
+    played = play(limited, greedy(network), split="val", episodes=2, prepared=source)
+    for number in np.flatnonzero(played.unfinished == 0).tolist():
+        schedule = simulate(source.workload(number), source.cluster, f"policy:{path}", seed=number)
+        assert np.nanmean(per_job.wait_s(schedule)) == pytest.approx(played.wait_s[number])
+    assert (played.unfinished == 0).any()
+
+
 def test_compiled_or_not_the_schedule_is_the_same(tmp_path):
     """Plain Python and machine code pick the same jobs and the same GPUs."""
     task = TASK.changed(jobs=25)
@@ -117,6 +130,10 @@ def test_a_policy_is_an_order(tmp_path):
     assert str(parse_scheduler(f"policy:{path}@spread")) == f"policy:{path}@spread"
     assert str(parse_scheduler(f"policy:{path}@pack")) == f"policy:{path}"
     assert file_names([f"policy:{path}@spread", "fifo"]) == [str(path)]
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "policy.npz").write_bytes(path.read_bytes())
+    assert str(parse_scheduler(f"policy:{tmp_path}/run")) == f"policy:{tmp_path}/run"
+    assert file_names([f"policy:{tmp_path}/run"]) == [f"{tmp_path}/run/policy.npz"]
     _, blind = made(tmp_path, TASK.changed(information="blind"), arch="mlp")
     assert parse_scheduler(f"policy:{blind}").information is Information.BLIND
 
@@ -132,6 +149,8 @@ def test_what_a_policy_cannot_do_is_said(tmp_path):
         parse_scheduler(f"policy:{path}@milp")
     with pytest.raises(YardmasterError, match="SimPy reference has no policies"):
         simulate(workload, cluster, f"policy:{path}", engine="simpy")
+    with pytest.raises(YardmasterError, match="not rlscheduler"):
+        simulate(workload, cluster, f"policy:{path}", compatibility="rlscheduler")
     with pytest.raises(YardmasterError, match="no policy file"):
         parse_scheduler("policy:nowhere.npz")
     with pytest.raises(YardmasterError, match="only a trained policy can say why"):

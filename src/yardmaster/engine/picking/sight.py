@@ -60,6 +60,9 @@ class Sight:
     """Seconds that count as long: features show t / (t + unit)."""
     longest_s: float = LONGEST_S
     tick_s: float = 1.0
+    span_factor: float = 1.3
+    """Waits of the gpu_optimizer features are divided by the last submission plus this many times
+    all work by all GPUs, as that program does; it knows the future by it."""
     masked: bool = True
     """False: every action is legal, and what makes no sense does nothing."""
 
@@ -70,7 +73,7 @@ class Sight:
         _check_choice("lookahead", self.lookahead, names_of(Lookahead))
         _check_choice("noop", self.noop, names_of(NoOp))
         _check_choice("pace", self.pace, names_of(Pace))
-        for name in ("window", "time_unit_s", "longest_s", "tick_s"):
+        for name in ("window", "time_unit_s", "longest_s", "tick_s", "span_factor"):
             if not getattr(self, name) > 0:
                 raise YardmasterError(f"{name} must be positive, got {getattr(self, name)}.")
         if self.gpu_slots < 0:

@@ -110,8 +110,11 @@ class ReferencePickJob:
         work_gpu_s = sum(self.run_s[row] * gang.gpus for row, gang in self.gangs.items())
         self.work_gpu_s = max(work_gpu_s, 1e-9)
         self.horizon_s = self._horizon(workload)
-        usual_s = max(self.submit_s[-1] + 2.0 * self.work_gpu_s / cluster.gpus, 1.0)
-        self.span_s = self.horizon_s if math.isfinite(self.horizon_s) else usual_s
+        is_original = sight.features == "gpu_optimizer"
+        factor = sight.span_factor if is_original else 2.0
+        usual_s = max(self.submit_s[-1] + factor * self.work_gpu_s / cluster.gpus, 1.0)
+        is_known = math.isfinite(self.horizon_s) and not is_original
+        self.span_s = self.horizon_s if is_known else usual_s
 
     def _horizon(self, workload: Workload) -> float:
         limit_s, factor = self.task.time_limit_s, self.task.horizon_factor
