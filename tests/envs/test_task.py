@@ -27,6 +27,15 @@ def test_a_table_changes_a_preset():
     assert task.keep == (0.1, 0.9)
 
 
+def test_a_trace_keeps_its_own_times():
+    """A log in place of generated jobs is stretched to a load only if one is asked for."""
+    base = TASKS["default"]
+    assert base.load == 1.0
+    assert base.changed(workload="may.parquet").load is None
+    assert base.changed(workload="may.parquet", load=0.9).load == 0.9
+    assert base.changed(workload="venus-like").load == 1.0
+
+
 def test_a_given_time_unit_is_not_measured():
     """Whoever gives a time unit gets that one."""
     assert TASKS["default"].measured_unit

@@ -77,6 +77,8 @@ class Task:
     def changed(self, **changes: Any) -> Task:
         """Return the task with some values changed; those of its sight by their own names.
 
+        A trace in place of generated jobs keeps its own times unless a load is given as well.
+
         Raises:
             UnknownNameError: if a name is neither the task's nor its sight's.
         """
@@ -85,6 +87,8 @@ class Task:
         for name in changes:
             if name not in own and name not in seen:
                 raise unknown("setting of a task", name, [*own, *seen])
+        if "workload" in changes and not _is_generated(changes["workload"]):
+            changes.setdefault("load", None)
         sight = changes.pop("sight", self.sight)
         in_sight = {name: changes.pop(name) for name in list(changes) if name in seen}
         if isinstance(in_sight.get("ranks"), str):
@@ -139,6 +143,12 @@ def _name_of(reward: Reward) -> str:
     raise YardmasterError(
         "The task's reward is an object; give it by name, or as weights of terms, to write it down."
     )
+
+
+def _is_generated(workload: str | Workload) -> bool:
+    from yardmaster.workloads.sources import is_generated
+
+    return isinstance(workload, str) and is_generated(workload)
 
 
 TASKS: Registry[Task] = Registry("task")

@@ -233,7 +233,7 @@ def _notes(contest: Contest, policies: Sequence[Policy], task: Task) -> tuple[st
         if (count := int(units.max()) + 1) < contest.episodes:
             notes.append(
                 f"the {contest.episodes} windows of {split} overlap; intervals are over {count}"
-                " units that do not"
+                " units of windows that mostly share jobs with each other"
             )
     played_here = _jobs(task)
     others = [one.name for one in policies if one.task and _jobs(one.task) != played_here]
