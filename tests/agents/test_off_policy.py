@@ -115,6 +115,8 @@ class OneState:
         self.episode_returns = np.ones(4)
         self.episode_steps = np.ones(4, dtype=np.int64)
         self.episode_noops = np.zeros(4, dtype=np.int64)
+        self.groups = np.zeros(4, dtype=np.int64)
+        self.group_count = 1
 
     def reset(self, seed: int, *, staggered: bool = False) -> None:
         """Nothing ever changes."""

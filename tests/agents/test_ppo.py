@@ -56,6 +56,8 @@ class Upkeep:
         self.episode_returns = np.zeros(size)
         self.episode_steps = np.full(size, self.limit)
         self.episode_noops = np.zeros(size, dtype=np.int64)
+        self.groups = np.zeros(size, dtype=np.int64)
+        self.group_count = 1
         self.is_tuned = np.zeros(size, dtype=np.bool_)
         self.done = 0
 

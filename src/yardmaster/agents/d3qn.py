@@ -102,7 +102,7 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
     def __init__(
         self, batch: Batch, settings: D3QNSettings, seed: int, device: str = "cpu"
     ) -> None:
-        memory = Memory(settings.memory_size, batch.layout)
+        memory = self.memory_for(batch, settings)
         super().__init__(batch, settings, seed, memory, n_step=settings.n_step, device=device)
         network = q_network(settings.network, batch.layout, seed, dueling=True)
         self.network = network.to(self.device)
@@ -110,6 +110,11 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
         self.optimiser = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, fused=True
         )
+
+    @classmethod
+    def memory_for(cls, batch: Batch, settings: D3QNSettings) -> Memory:
+        """Return room for what is to be remembered."""
+        return Memory(settings.memory_size, batch.layout)
 
     def saved(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
         """Return the networks and optimisers whose state is the learner's."""

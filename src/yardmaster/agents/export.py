@@ -17,9 +17,12 @@ from yardmaster.agents.networks.kernel import KernelBody, TokenLayers
 from yardmaster.agents.networks.mlp import MLPBody
 from yardmaster.agents.networks.noisy import NoisyLinear
 from yardmaster.agents.networks.q_network import QNetwork
+from yardmaster.agents.networks.regime import RegimeBody
 from yardmaster.agents.networks.self_attention import SelfAttentionBody
+from yardmaster.engine.choosing.sight import ChoiceSight
 from yardmaster.engine.picking.layout import Layout
 from yardmaster.schedulers.learned.policy_file import PolicyFile
+from yardmaster.schedulers.meta.chooser_file import ChooserFile
 
 Arrays = dict[str, npt.NDArray[np.float32]]
 
@@ -47,7 +50,24 @@ def policy_of(
     return PolicyFile(network.settings.arch, layout, dict(sight), arrays, dict(about))
 
 
+def chooser_of(
+    network: ActorCritic | QNetwork, sight: ChoiceSight, about: dict[str, Any]
+) -> ChooserFile:
+    """Return what is needed to choose schedulers greedily as the network does.
+
+    Of a dueling network the advantages are enough: they rank actions as the values do.
+
+    Args:
+        network: what was learned.
+        sight: what it sees.
+        about: where it comes from, as plain values.
+    """
+    return ChooserFile(sight, _of_body(network.body) | _of_head(network.head), dict(about))
+
+
 def _of_body(body: Body) -> Arrays:
+    if isinstance(body, RegimeBody):
+        return _of_layers("past", body.of_past) | _of_layers("hidden", body.layers)
     if isinstance(body, MLPBody):
         return _of_layers("hidden", body.layers)
     if isinstance(body, KernelBody):

@@ -77,8 +77,10 @@ for _name, _class_name, _summary in (
     ("d3qn", "D3QN", "learns values of actions: double, dueling"),
     ("rainbow", "Rainbow", "D3QN with prioritised memory, n steps, distributions, noisy weights"),
     ("sac", "SAC", "learns a policy that stays as random as it can afford"),
+    ("meta-dqn", "MetaDQN", "learns when to trust which scheduler, across regimes"),
 ):
-    LEARNERS.add(_name, LearnerKind(_name, f"yardmaster.agents.{_name}", _class_name, _summary))
+    _module = f"yardmaster.agents.{_name.replace('-', '_')}"
+    LEARNERS.add(_name, LearnerKind(_name, _module, _class_name, _summary))
 
 
 def greedy(network: nn.Module) -> Callable[[Batch], npt.NDArray[np.int64]]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from yardmaster.engine.picking.layout import Layout
+from yardmaster.agents.networks.parts import AnyLayout
 from yardmaster.envs.protocol import Batch
 
 Floats = npt.NDArray[np.float32]
@@ -37,9 +37,11 @@ class Transitions:
     next_masks: Bools
     terminated: Bools
     """(rows,) the episode ended there by itself; one that was cut off goes on in value."""
+    groups: Rows
+    """(rows,) which kind of episode it was."""
 
     @classmethod
-    def empty(cls, rows: int, layout: Layout) -> Transitions:
+    def empty(cls, rows: int, layout: AnyLayout) -> Transitions:
         """Return columns of zeros; the system gives them memory only when they are written."""
         return cls(
             observations=np.zeros((rows, layout.length), dtype=np.float32),
@@ -50,6 +52,7 @@ class Transitions:
             next_observations=np.zeros((rows, layout.length), dtype=np.float32),
             next_masks=np.zeros((rows, layout.actions), dtype=np.bool_),
             terminated=np.zeros(rows, dtype=np.bool_),
+            groups=np.zeros(rows, dtype=np.int64),
         )
 
     def __len__(self) -> int:
@@ -91,7 +94,7 @@ class Sample:
 class Memory:
     """The last `size` transitions, each equally likely to be drawn."""
 
-    def __init__(self, size: int, layout: Layout) -> None:
+    def __init__(self, size: int, layout: AnyLayout) -> None:
         self.size = size
         self.filled = 0
         """Transitions remembered now."""
@@ -198,7 +201,7 @@ class PrioritisedMemory(Memory):
 
     FLOOR = 1e-6
 
-    def __init__(self, size: int, layout: Layout, alpha: float) -> None:
+    def __init__(self, size: int, layout: AnyLayout, alpha: float) -> None:
         super().__init__(size, layout)
         self.alpha = alpha
         self.tree = SumTree(size)
@@ -243,6 +246,58 @@ class PrioritisedMemory(Memory):
         self._greatest = state["greatest"]
 
 
+class BalancedMemory(Memory):
+    """Like `Memory`, but every kind of episode has as much room and is drawn as often as any other.
+
+    Regimes in which much happens would otherwise crowd out those in which little does.
+    """
+
+    def __init__(self, size: int, layout: AnyLayout, groups: int) -> None:
+        self._room = max(size // groups, 1)
+        super().__init__(self._room * groups, layout)
+        self._in_group = np.zeros(groups, dtype=np.int64)
+        """Transitions remembered of each kind; the newest stand in place of the oldest."""
+        self._next_in_group = np.zeros(groups, dtype=np.int64)
+
+    def add(self, new: Transitions) -> Rows:
+        """Remember transitions, in place of the oldest of their kind; return where they stand."""
+        rows = np.zeros(len(new), dtype=np.int64)
+        for group in np.unique(new.groups).tolist():
+            mine = np.flatnonzero(new.groups == group)
+            places = (self._next_in_group[group] + np.arange(len(mine))) % self._room
+            rows[mine] = group * self._room + places
+            self._next_in_group[group] = (self._next_in_group[group] + len(mine)) % self._room
+            self._in_group[group] = min(self._in_group[group] + len(mine), self._room)
+        for column in fields(Transitions):
+            getattr(self._columns, column.name)[rows] = getattr(new, column.name)
+        self.filled = int(self._in_group.sum())
+        return rows
+
+    def sample(self, count: int, dice: np.random.Generator, beta: float = 1.0) -> Sample:
+        """Draw transitions: first a kind, then one of that kind, each equally likely."""
+        del beta
+        known = np.flatnonzero(self._in_group)
+        groups = known[dice.integers(len(known), size=count)]
+        places = (dice.random(count) * self._in_group[groups]).astype(np.int64)
+        return self._at(groups * self._room + places, np.ones(count, dtype=np.float32))
+
+    def state(self) -> dict[str, Any]:
+        """Return all that is remembered."""
+        columns = {
+            column.name: getattr(self._columns, column.name).copy()
+            for column in fields(Transitions)
+        }
+        return {"columns": columns, "in": self._in_group.copy(), "next": self._next_in_group.copy()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Remember what a saved memory of the same size did."""
+        self._in_group[:] = state["in"]
+        self._next_in_group[:] = state["next"]
+        self.filled = int(self._in_group.sum())
+        for name, column in state["columns"].items():
+            getattr(self._columns, name)[:] = column
+
+
 class NSteps:
     """Joins up to `n` consecutive steps of each environment into one transition.
 
@@ -250,13 +305,14 @@ class NSteps:
     comes first; none ever spans two episodes.
     """
 
-    def __init__(self, n: int, size: int, layout: Layout) -> None:
+    def __init__(self, n: int, size: int, layout: AnyLayout) -> None:
         self._n = n
         self._slot = 0
         # Transitions begun at one step share a slot; one of n steps ago is done with by now.
         self._observations = np.zeros((n, size, layout.length), dtype=np.float32)
         self._masks = np.zeros((n, size, layout.actions), dtype=np.bool_)
         self._actions = np.zeros((n, size), dtype=np.int64)
+        self._groups = np.zeros((n, size), dtype=np.int64)
         self._returns = np.zeros((n, size))
         self._discounts = np.ones((n, size))
         self._open = np.zeros((n, size), dtype=np.bool_)
@@ -267,6 +323,7 @@ class NSteps:
         self._observations[slot] = batch.observations
         self._masks[slot] = batch.masks
         self._actions[slot] = actions
+        self._groups[slot] = batch.groups
         self._returns[slot] = 0.0
         self._discounts[slot] = 1.0
         self._open[slot] = True
@@ -302,9 +359,10 @@ class NSteps:
             ),
             next_masks=np.where(over, batch.final_masks[rows], batch.masks[rows]),
             terminated=batch.terminated[rows],
+            groups=self._groups[slots, rows],
         )
 
-    _KEPT = ("_observations", "_masks", "_actions", "_returns", "_discounts", "_open")
+    _KEPT = ("_observations", "_masks", "_actions", "_groups", "_returns", "_discounts", "_open")
 
     def state(self) -> dict[str, Any]:
         """Return the transitions still open."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from yardmaster.engine.picking.layout import Layout
+from yardmaster.agents.networks.parts import AnyLayout
 from yardmaster.envs.protocol import Batch
 
 Reals = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ class Rollout:
     """
 
     def __init__(
-        self, steps: int, environments: int, layout: Layout, device: str | torch.device = "cpu"
+        self, steps: int, environments: int, layout: AnyLayout, device: str | torch.device = "cpu"
     ) -> None:
         shape = (steps, environments)
         self.steps = steps

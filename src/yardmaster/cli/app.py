@@ -95,6 +95,20 @@ cluster.command(
     help="Turn a publisher's list of machines into a cluster file.",
 )
 app.command(cluster)
+experiment = App(name="experiment", help="Run many regimes, schedulers and seeds; never lost.")
+for _name, _help in (
+    ("matrix", "Run schedulers on 48 regimes: shapes × intensities × GPUs, paired seeds."),
+    ("robustness", "Run schedulers on disturbed regimes, and on regimes that change."),
+    ("hard", "Run schedulers where no single heuristic wins."),
+    ("run", "Run every combination of the factors in a document of your own."),
+):
+    experiment.command(f"yardmaster.cli.experiment.running:{_name}", name=_name, help=_help)
+app.command(experiment)
+app.command(
+    "yardmaster.cli.report:report",
+    name="report",
+    help="Write every table and figure of an experiment, from its folder alone.",
+)
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ Topic = Literal[
     "kinds",
     "metrics",
     "columns",
+    "regimes",
+    "perturbations",
 ]
 TOPICS: tuple[Topic, ...] = (
     "orders",
@@ -35,6 +37,8 @@ TOPICS: tuple[Topic, ...] = (
     "kinds",
     "metrics",
     "columns",
+    "regimes",
+    "perturbations",
 )
 Rows = list[dict[str, object]]
 KIND_GPUS = ("V100", "A100", "H100", "T4")
@@ -47,7 +51,7 @@ def listing(
     *,
     json: JsonOption = False,
 ) -> None:
-    """Show orders, disciplines, placements, workloads, clusters, GPU types, kinds or metrics."""
+    """Show orders, disciplines, placements, workloads, clusters, kinds, metrics or regimes."""
     chosen = (topic,) if topic else TOPICS
     found = {name: _rows(name) for name in chosen}
     if json:
@@ -83,6 +87,8 @@ def _rows(topic: Topic) -> Rows:
         "kinds": _kinds,
         "metrics": _metrics,
         "columns": _columns,
+        "regimes": _regimes,
+        "perturbations": _perturbations,
     }[topic]()
 
 
@@ -207,6 +213,36 @@ def _columns() -> Rows:
     return [
         {"column": c.name, "type": c.type, "missing": c.missing, "meaning": c.meaning}
         for c in COLUMNS
+    ]
+
+
+def _regimes() -> Rows:
+    from yardmaster.workloads.regimes import FAMILIES, regimes
+
+    return [
+        {
+            "regime": regime.name,
+            "family": family,
+            "GPUs": regime.labels["gpus"],
+            "changes at (s)": ", ".join(f"{change_s:g}" for change_s in regime.changes_s),
+            "what it is": regime.description,
+        }
+        for family in FAMILIES
+        for regime in regimes(family)
+    ]
+
+
+def _perturbations() -> Rows:
+    from yardmaster.workloads.regimes import PERTURBATIONS
+
+    return [
+        {
+            "perturbation": kind.name,
+            "severities": ", ".join(f"{severity:g}" for severity in kind.severities),
+            "severity is": kind.unit,
+            "what happens": kind.meaning,
+        }
+        for kind in PERTURBATIONS.values()
     ]
 
 

@@ -65,6 +65,8 @@ def lay_out(
         for place, real in real_settings(options.conditions).items():
             simulation.reals[place] = real
     numbers[at.QUEUE_KIND] = queue
+    if keys.kind is OrderKind.HISTORY:
+        numbers[at.HISTORY_KEY] = int(simulation.ints[at.OFFSET])
     for place, value in numbers.items():
         simulation.ints[place] = value
     simulation.reals[at.CLIP_LOW], simulation.reals[at.CLIP_HIGH] = keys.clip_s

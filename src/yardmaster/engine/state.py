@@ -91,6 +91,7 @@ LEVELS = next(
 NODE_WORDS = next(_place)  # words in a bit set of nodes
 LEVEL_WORDS = next(_place)  # words in a bit set of levels
 GROUPS = next(_place)  # groups of users in a HISTORY order
+HISTORY_KEY = next(_place)  # where in `reals` the keys of a HISTORY order begin; 0: there is none
 QUEUE_KIND = next(_place)  # a QueueKind
 TRUE_ENDS = next(
     _place

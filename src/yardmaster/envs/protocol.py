@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from yardmaster.engine.choosing.sight import ChoiceLayout
 from yardmaster.engine.picking.layout import Layout
 
 Floats = npt.NDArray[np.float32]
@@ -24,7 +25,6 @@ class Batch(Protocol):
 
     size: int
     """Environments."""
-    layout: Layout
     observations: Floats
     """(size, length) what each sees now."""
     masks: Bools
@@ -45,6 +45,18 @@ class Batch(Protocol):
     """(size,) likewise, its decisions."""
     episode_noops: npt.NDArray[np.int64]
     """(size,) likewise, how many of them were no-ops."""
+
+    @property
+    def layout(self) -> Layout | ChoiceLayout:
+        """Where everything stands in an observation."""
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """(size,) which kind of episode each is in; 0 where there is but one kind."""
+
+    @property
+    def group_count(self) -> int:
+        """Kinds of episodes."""
 
     def reset(self, seed: int, *, staggered: bool = False) -> None:
         """Begin fresh episodes in all environments; the same seed gives the same ones.

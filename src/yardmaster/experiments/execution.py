@@ -26,7 +26,7 @@ from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
 
 if TYPE_CHECKING:
-    from yardmaster.schedulers.learned.driving import Why
+    from yardmaster.schedulers.simulation import Decision
 
 Announce = Callable[[str], None]
 
@@ -69,11 +69,11 @@ def run_simulation(
 
 
 @contextmanager
-def _decisions(folder: Path, workload: Workload) -> Iterator[Callable[[Why], None]]:
+def _decisions(folder: Path, workload: Workload) -> Iterator[Callable[[Decision], None]]:
     """Open `why.jsonl` for the decisions of a trained policy, a line each."""
     with (folder / "why.jsonl").open("w", encoding="utf-8") as file:
 
-        def keep(why: Why) -> None:
+        def keep(why: Decision) -> None:
             file.write(json.dumps(why.record(workload)) + "\n")
 
         yield keep

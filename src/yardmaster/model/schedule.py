@@ -8,6 +8,7 @@ that never ran have none, and `outcome` says why.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -73,6 +74,7 @@ class Schedule:
         horizon_s: (begin, end) of the measured span: first submission to last event or cut.
         engine: which engine made it.
         notes: what the reader must know (jobs that could not be placed, features not modelled).
+        choices: how often each scheduler of a menu was chosen, where one was chosen.
     """
 
     workload: Workload
@@ -92,6 +94,7 @@ class Schedule:
     segment_cause: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     segment_wasted_s: FloatArray = field(default_factory=lambda: np.zeros(0))
     outages: tuple[Outage, ...] = ()
+    choices: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Fill in what plain schedules leave out: one segment a job, none of it wasted."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,7 @@ def draw(
     alt: str,
     height_in: float,
     paint: Callable[[Canvas], None],
+    width_in: float = WIDTH_IN,
 ) -> Figure:
     """Let `paint` draw on an empty canvas and return the finished figure.
 
@@ -82,23 +84,37 @@ def draw(
         title: what the picture shows, in a few words.
         caption: how to read it.
         alt: what it says, for readers who cannot see it.
-        height_in: height in inches; the width is `WIDTH_IN`.
+        height_in: height in inches.
         paint: draws with Matplotlib's object interface.
+        width_in: width in inches.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure as Canvas
-
     out = io.StringIO()
-    with mpl.rc_context(), warnings.catch_warnings():
-        # The reader's fonts draw the text, not Matplotlib's: a glyph missing there is no news.
-        warnings.filterwarnings("ignore", message=".*missing from (current )?font.*")
-        mpl.rcdefaults()
-        mpl.rcParams.update(_STYLE | {"svg.hashsalt": name})
-        canvas = Canvas(figsize=(WIDTH_IN, height_in), layout="constrained")
+    with empty_canvas(name, (width_in, height_in)) as canvas:
         paint(canvas)
         canvas.savefig(out, format="svg", transparent=True, metadata=_METADATA)
     title, caption, alt = plain(title), plain(caption), plain(alt)
     return Figure(name, title, caption, alt, _tidy(out.getvalue(), name, title, alt))
+
+
+@contextmanager
+def empty_canvas(name: str, size_in: tuple[float, float], ink: str = INK) -> Iterator[Canvas]:
+    """Yield a canvas of (width, height) to draw on and to save, in the style of every figure.
+
+    Args:
+        name: name of the figure, from which ids in an SVG are made.
+        size_in: width and height in inches.
+        ink: colour of axes and text.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    inked = {key: ink for key, value in _STYLE.items() if value == INK}
+    with mpl.rc_context(), warnings.catch_warnings():
+        # The reader's fonts draw the text, not Matplotlib's: a glyph missing there is no news.
+        warnings.filterwarnings("ignore", message=".*missing from (current )?font.*")
+        mpl.rcdefaults()
+        mpl.rcParams.update(_STYLE | inked | {"svg.hashsalt": name})
+        yield Canvas(figsize=size_in, layout="constrained")
 
 
 _TAG = re.compile(r"<[^>]*>")

@@ -33,6 +33,7 @@ from yardmaster.schedulers.views import Information, RunTimes
 
 if TYPE_CHECKING:
     from yardmaster.schedulers.learned.policy import LearnedPolicy
+    from yardmaster.schedulers.meta.choosers import Chooser
 
 DISCIPLINES: Registry[str] = Registry("discipline")
 for _name, _meaning in (
@@ -68,6 +69,8 @@ for _name, _meaning in (
     PLACEMENTS.add(_name, _meaning)
 
 POLICY_PREFIX = "policy:"
+META_PREFIX = "meta:"
+BANDIT_PREFIX = "bandit:"
 
 FILE_COPIES: dict[str, Path] = {}
 """Path of a user's order file as written → the copy to load instead, when a run is made again."""
@@ -90,11 +93,13 @@ class Scheduler:
     """Whether an integer program chooses the nodes of many jobs at once (`milp`)."""
     policy: LearnedPolicy | None = field(default=None, compare=False)
     """A trained policy that picks the jobs, in place of keys."""
+    chooser: Chooser | None = field(default=None, compare=False)
+    """Who changes the scheduler while jobs run, in place of keys."""
 
     @property
     def reads_run_times(self) -> bool:
         """Whether any part of the scheduler reads run times of waiting or running jobs."""
-        if self.policy is not None:
+        if self.policy is not None or self.chooser is not None:
             return self.order.reads_run_time
         return self.order.reads_run_time or self.discipline in READS_RUN_TIMES
 
@@ -108,6 +113,8 @@ class Scheduler:
         return Information.ESTIMATE_BASED
 
     def __str__(self) -> str:
+        if self.chooser is not None:
+            return self.order.name
         if self.policy is not None:
             own = self.placement.name.lower()
             return self.order.name + ("" if own == self.policy.sight.placement else f"@{own}")
@@ -132,6 +139,8 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
         return Scheduler(text, _discipline(text.discipline), Placement.PACK)
     if text.strip().startswith(POLICY_PREFIX):
         return _learned(text.strip())
+    if text.strip().startswith((META_PREFIX, BANDIT_PREFIX)):
+        return _choosing(text.strip())
     # A user's own order begins with a path, in which the signs mean nothing.
     place, colon, rest = text.strip().rpartition(":")
     rest, _, run_times = rest.partition("~")
@@ -179,6 +188,35 @@ def _learned(text: str) -> Scheduler:
     )
 
 
+def _choosing(text: str) -> Scheduler:
+    """Read `meta:NAME`, `meta:PATH`, `bandit:NAME` or `bandit:NAME=SCHEDULER/SCHEDULER/…`."""
+    from yardmaster.schedulers.meta.choosers import bandit_chooser, load_chooser
+    from yardmaster.schedulers.meta.menu import members_of, run_times_of
+
+    chooser: Chooser
+    if text.startswith(META_PREFIX):
+        name = text.removeprefix(META_PREFIX)
+        chooser = load_chooser(name, FILE_COPIES.get(_policy_file(name)))
+    else:
+        chooser = bandit_chooser(text.removeprefix(BANDIT_PREFIX))
+    members = members_of(chooser.sight.menu)
+    knows = chooser.sight.knows_run_times or any(one.reads_run_times for one in members)
+    order = Order(
+        text,
+        _no_keys,
+        reads_run_time=knows,
+        formula="the scheduler that a chooser puts to work",
+        discipline="skip",
+    )
+    return Scheduler(
+        order=order,
+        discipline=Discipline.SKIP,
+        placement=members[0].placement,
+        run_times=run_times_of(members, chooser.sight.information),
+        chooser=chooser,
+    )
+
+
 def _policy_parts(text: str) -> tuple[str, str]:
     """Return the path of a policy and the placement written behind it, if any."""
     path = text.removeprefix(POLICY_PREFIX)
@@ -202,7 +240,7 @@ def _policy_file(path: str) -> str:
 
 
 def _no_keys(_: object) -> object:
-    raise YardmasterError("A trained policy picks jobs and has no keys.")
+    raise YardmasterError("A trained policy decides by itself and has no keys.")
 
 
 def _discipline(name: str) -> Discipline:
@@ -292,13 +330,20 @@ def _load(place: str, name: str) -> ModuleType:
 
 def file_names(schedulers: Iterable[str]) -> list[str]:
     """Return the paths of users' orders and policies that the schedulers name, as written."""
-    places = [
-        _policy_parts(text.strip())[0]
-        if text.strip().startswith(POLICY_PREFIX)
-        else text.strip().rpartition(":")[0]
-        for text in schedulers
-    ]
+    places = [_file_named(text.strip()) for text in schedulers]
     return list(dict.fromkeys(place for place in places if place.endswith((".py", ".npz"))))
+
+
+def _file_named(text: str) -> str:
+    """Return the path of the file that a scheduler's name holds, as written; else anything."""
+    if text.startswith(POLICY_PREFIX):
+        return _policy_parts(text)[0]
+    if text.startswith(META_PREFIX):
+        from yardmaster.schedulers.meta.choosers import shipped_names
+
+        name = text.removeprefix(META_PREFIX)
+        return "" if name in shipped_names() else _policy_file(name)
+    return "" if text.startswith(BANDIT_PREFIX) else text.rpartition(":")[0]
 
 
 def order_files(schedulers: Iterable[str]) -> dict[str, Path]:

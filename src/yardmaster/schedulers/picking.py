@@ -93,7 +93,7 @@ def prepare(
     )
     simulation = lay_out(workload, cluster, shapes, keys, options)
     if conditions is not None:
-        _enlarge(simulation, len(workload))
+        make_room_for_all(simulation, len(workload))
     return Prepared(
         simulation=simulation,
         facts=_facts(workload, cluster, sight, shapes, horizon_s=horizon_s, baseline=baseline),
@@ -149,7 +149,7 @@ def _placement(name: str) -> Placement:
     return Placement[name.upper()]
 
 
-def _enlarge(simulation: Simulation, jobs: int) -> None:
+def make_room_for_all(simulation: Simulation, jobs: int) -> None:
     """Make room for all that can be recorded: a call of the core must never ask for more."""
     from yardmaster.engine import state
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -27,9 +27,17 @@ from yardmaster.schedulers.orders import Order
 from yardmaster.schedulers.views import RunTimes, view_for
 
 if TYPE_CHECKING:
-    from yardmaster.schedulers.learned.driving import Why
     from yardmaster.schedulers.learned.policy import LearnedPolicy
+    from yardmaster.schedulers.meta.choosers import Chooser
     from yardmaster.schedulers.milp import MilpDecider
+
+
+class Decision(Protocol):
+    """One decision of a trained policy or chooser, for people who ask why."""
+
+    def record(self, workload: Workload, /) -> dict[str, Any]:
+        """Return it as plain values."""
+
 
 Engine = Literal["core", "simpy"]
 Compatibility = Literal["none", "rlscheduler"]
@@ -48,7 +56,7 @@ def simulate(
     compile_core: Compile = "auto",
     compatibility: Compatibility = "none",
     announce: Callable[[str], None] | None = None,
-    why: Callable[[Why], None] | None = None,
+    why: Callable[[Decision], None] | None = None,
 ) -> Schedule:
     """Simulate a scheduler and return the schedule it makes.
 
@@ -92,6 +100,20 @@ def simulate(
             workload,
             cluster,
             chosen.policy,
+            chosen,
+            seed=seed,
+            until_s=until_s,
+            compiled=compile_core != "never",
+            announce=announce,
+            why=why,
+        )
+    if chosen.chooser is not None:
+        if engine == "simpy" or compatibility != "none":
+            raise YardmasterError(f"{chosen} runs on the core alone, and moves time as it does.")
+        return _simulate_chooser(
+            workload,
+            cluster,
+            chosen.chooser,
             chosen,
             seed=seed,
             until_s=until_s,
@@ -183,7 +205,7 @@ def _simulate_policy(
     until_s: float,
     compiled: bool,
     announce: Callable[[str], None] | None,
-    why: Callable[[Why], None] | None,
+    why: Callable[[Decision], None] | None,
 ) -> Schedule:
     """Let a trained policy pick the jobs."""
     from yardmaster.schedulers.learned.driving import drive_policy
@@ -193,6 +215,36 @@ def _simulate_policy(
         cluster,
         policy,
         placement=scheduler.placement.name.lower(),
+        called=str(scheduler),
+        seed=seed,
+        until_s=until_s,
+        compiled=compiled,
+        announce=announce,
+        why=why,
+    )
+    notes = remarks(workload, cluster, scheduler, conditions)
+    return replace(schedule, notes=schedule.notes + notes)
+
+
+def _simulate_chooser(
+    workload: Workload,
+    cluster: Cluster,
+    chooser: Chooser,
+    scheduler: Scheduler,
+    *,
+    seed: int,
+    until_s: float,
+    compiled: bool,
+    announce: Callable[[str], None] | None,
+    why: Callable[[Decision], None] | None,
+) -> Schedule:
+    """Let a chooser change the scheduler while jobs run."""
+    from yardmaster.schedulers.meta.driving import drive_chooser
+
+    schedule, conditions = drive_chooser(
+        workload,
+        cluster,
+        chooser,
         called=str(scheduler),
         seed=seed,
         until_s=until_s,

@@ -45,6 +45,8 @@ class OneMachine:
         self.episode_returns = np.zeros(size)
         self.episode_steps = np.zeros(size, dtype=np.int64)
         self.episode_noops = np.zeros(size, dtype=np.int64)
+        self.groups = np.zeros(size, dtype=np.int64)
+        self.group_count = 1
         self.best_returns = np.zeros(size)
         """(size,) best possible return of the episode each environment is in."""
         self._returns = np.zeros(size)

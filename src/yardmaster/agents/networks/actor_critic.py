@@ -8,14 +8,14 @@ from torch import Tensor, nn
 from yardmaster.agents.networks import building
 from yardmaster.agents.networks.heads import ActionHead
 from yardmaster.agents.networks.kernel import KernelBody
+from yardmaster.agents.networks.parts import AnyLayout
 from yardmaster.agents.networks.settings import NetworkSettings
-from yardmaster.engine.picking.layout import Layout
 
 
 class ActorCritic(nn.Module):
     """Preferences among actions and values of states, from separate networks."""
 
-    def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
+    def __init__(self, settings: NetworkSettings, layout: AnyLayout, dice: torch.Generator) -> None:
         super().__init__()
         self.settings = settings
         self.layout = layout
@@ -53,7 +53,7 @@ class ActorCritic(nn.Module):
         return values
 
 
-def actor_critic(settings: NetworkSettings, layout: Layout, seed: int) -> ActorCritic:
+def actor_critic(settings: NetworkSettings, layout: AnyLayout, seed: int) -> ActorCritic:
     """Return a fresh policy and critic; the same seed gives the same weights.
 
     Raises:

@@ -6,13 +6,13 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor, nn
 
-from yardmaster.agents.networks.parts import Parts
+from yardmaster.agents.networks.parts import ChoiceParts, Parts
 
 
 class Body(nn.Module, ABC):
     """Turns flat observations into embeddings, from which a head makes preferences or values."""
 
-    parts: Parts
+    parts: Parts | ChoiceParts
     width: int
     """Numbers of an embedding."""
     is_per_action: bool

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from yardmaster.agents.networks.layers import hidden_layers, linear
-from yardmaster.agents.networks.parts import Parts
+from yardmaster.agents.networks.parts import AnyLayout, Parts
 from yardmaster.agents.networks.settings import NetworkSettings
 from yardmaster.engine.picking.layout import Layout
 
@@ -14,7 +14,7 @@ from yardmaster.engine.picking.layout import Layout
 class FlatCritic(nn.Module):
     """Hidden layers over all numbers of the observation at once."""
 
-    def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
+    def __init__(self, settings: NetworkSettings, layout: AnyLayout, dice: torch.Generator) -> None:
         super().__init__()
         self.layers = hidden_layers((layout.length, *settings.hidden), dice)
         self.last = linear(settings.hidden[-1], 1, dice, gain=1.0)

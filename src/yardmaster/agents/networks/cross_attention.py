@@ -20,6 +20,7 @@ class CrossAttentionBody(Body):
     """
 
     is_per_action = True
+    parts: Parts
 
     def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
         super().__init__()

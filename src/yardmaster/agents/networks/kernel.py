@@ -38,6 +38,7 @@ class KernelBody(Body):
     """The same hidden layers for every job, and for a learned token that stands for the no-op."""
 
     is_per_action = True
+    parts: Parts
 
     def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
         super().__init__()

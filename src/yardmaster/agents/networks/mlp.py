@@ -7,9 +7,8 @@ from torch import Tensor
 
 from yardmaster.agents.networks.body import Body
 from yardmaster.agents.networks.layers import hidden_layers
-from yardmaster.agents.networks.parts import Parts
+from yardmaster.agents.networks.parts import AnyLayout, parts_of
 from yardmaster.agents.networks.settings import NetworkSettings
-from yardmaster.engine.picking.layout import Layout
 
 
 class MLPBody(Body):
@@ -17,9 +16,9 @@ class MLPBody(Body):
 
     is_per_action = False
 
-    def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
+    def __init__(self, settings: NetworkSettings, layout: AnyLayout, dice: torch.Generator) -> None:
         super().__init__()
-        self.parts = Parts(layout)
+        self.parts = parts_of(layout)
         self.width = settings.hidden[-1]
         self.layers = hidden_layers((layout.length, *settings.hidden), dice)
 

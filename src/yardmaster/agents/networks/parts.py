@@ -5,7 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from yardmaster.engine.choosing.sight import ChoiceLayout
 from yardmaster.engine.picking.layout import Layout
+
+AnyLayout = Layout | ChoiceLayout
+"""Where everything stands in what is observed: jobs to pick, or statistics to choose by."""
 
 
 class Parts(nn.Module):
@@ -56,3 +60,30 @@ class Parts(nn.Module):
     def counted(self, observations: Tensor) -> Tensor:
         """Return which actions stand for something, (batch, actions): jobs and the no-op."""
         return nn.functional.pad(self.occupied(observations), (0, 1), value=True)
+
+
+class ChoiceParts(nn.Module):
+    """The parts of a chooser's observations (batch, length), as tensors."""
+
+    def __init__(self, layout: ChoiceLayout) -> None:
+        super().__init__()
+        self.layout = layout
+        self.now_size = len(layout.now_features)
+        self.past_size = len(layout.past_features)
+
+    def now(self, observations: Tensor) -> Tensor:
+        """Return the numbers of now."""
+        return observations[:, : self.now_size]
+
+    def past(self, observations: Tensor) -> Tensor:
+        """Return the numbers of the recent past."""
+        return observations[:, self.now_size :]
+
+    def counted(self, observations: Tensor) -> Tensor:
+        """Return which actions stand for something, (batch, actions): all schedulers do."""
+        return observations.new_ones((len(observations), self.layout.actions), dtype=torch.bool)
+
+
+def parts_of(layout: AnyLayout) -> Parts | ChoiceParts:
+    """Return what takes observations of a layout apart."""
+    return ChoiceParts(layout) if isinstance(layout, ChoiceLayout) else Parts(layout)

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from yardmaster.agents.networks import building
 from yardmaster.agents.networks.heads import ActionHead, StateHead, duel
 from yardmaster.agents.networks.noisy import NoisyLinear
+from yardmaster.agents.networks.parts import AnyLayout
 from yardmaster.agents.networks.settings import NetworkSettings
-from yardmaster.engine.picking.layout import Layout
 
 
 class QNetwork(nn.Module):
@@ -21,7 +21,7 @@ class QNetwork(nn.Module):
     def __init__(
         self,
         settings: NetworkSettings,
-        layout: Layout,
+        layout: AnyLayout,
         dice: torch.Generator,
         *,
         dueling: bool,
@@ -74,7 +74,7 @@ class QNetwork(nn.Module):
 
 def q_network(
     settings: NetworkSettings,
-    layout: Layout,
+    layout: AnyLayout,
     seed: int,
     *,
     dueling: bool = False,

@@ -18,6 +18,7 @@ class SelfAttentionBody(Body):
     """Tokens of jobs and of the no-op attend to each other; then as the kernel network."""
 
     is_per_action = True
+    parts: Parts
 
     def __init__(self, settings: NetworkSettings, layout: Layout, dice: torch.Generator) -> None:
         super().__init__()

@@ -32,6 +32,7 @@ from yardmaster.engine.state import (
     GROUPS,
     HELD_S,
     HISTORY_JOBS,
+    HISTORY_KEY,
     HISTORY_S,
     IS_REAL,
     IS_WEIGHTED,
@@ -102,9 +103,9 @@ def enqueue(ints: Ints, reals: Reals, job: int) -> None:
         if head == NOTHING or ints[ints[RANK] + job] < ints[ints[RANK] + head]:
             ints[ints[SHAPE_HEAD] + shape] = job
     else:
-        if ints[ORDER] == OrderKind.HISTORY and _is_new(ints, job):
+        if ints[HISTORY_KEY] > 0 and _is_new(ints, job):
             usual_s = _usual_run_time(ints, reals, ints[ints[GROUP] + job])
-            reals[ints[OFFSET] + job] = ints[ints[SHAPE_GPUS] + shape] * usual_s
+            reals[ints[HISTORY_KEY] + job] = ints[ints[SHAPE_GPUS] + shape] * usual_s
         ints[ints[QUEUE] + ints[QUEUED]] = job
         ints[ints[QUEUE_AT] + job] = ints[QUEUED]
     ints[ints[SHAPE_QUEUED] + shape] += 1
@@ -367,7 +368,7 @@ def key_now(ints: Ints, reals: Reals, job: int) -> float:
 @hot_kernel
 def remember_run_time(ints: Ints, reals: Reals, job: int, run_time: float) -> None:
     """Add a finished job to the history that `HISTORY` orders consult."""
-    if ints[ORDER] == OrderKind.HISTORY:
+    if ints[HISTORY_KEY] > 0:
         group = ints[ints[GROUP] + job]
         everyone = ints[GROUPS]
         reals[ints[HISTORY_S] + group] += run_time

@@ -10,7 +10,9 @@ from types import FrameType
 
 
 @contextmanager
-def asked_to_stop(announce: Callable[[str], None]) -> Iterator[Callable[[], bool]]:
+def asked_to_stop(
+    announce: Callable[[str], None], *, work: str = "this update"
+) -> Iterator[Callable[[], bool]]:
     """Yield a question: has somebody pressed Ctrl-C, or asked the process to end?
 
     A second Ctrl-C interrupts at once. Signals reach only a program's main thread; in others, the
@@ -26,7 +28,7 @@ def asked_to_stop(announce: Callable[[str], None]) -> Iterator[Callable[[], bool
             raise KeyboardInterrupt
         stop.set()
         name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-        announce(f"{name}: finishing this update (once more to stop at once).")
+        announce(f"{name}: finishing {work} (once more to stop at once).")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -19,29 +19,22 @@ linear) a dueling network's, whose advantages are averaged over legal actions.
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from yardmaster.engine.picking.layout import Layout
-from yardmaster.errors import YardmasterError
-from yardmaster.workloads.files import missing, whole_file
+from yardmaster.schedulers.learned.weights_file import (
+    PolicyFileError,
+    Weights,
+    read_weights,
+    write_weights,
+)
+
+__all__ = ["PolicyFile", "PolicyFileError", "Weights", "read_policy", "write_policy"]
 
 FORMAT = "yardmaster policy"
 VERSION = 1
-
-Weights = Mapping[str, npt.NDArray[np.float32]]
-
-
-class PolicyFileError(YardmasterError):
-    """A policy file that cannot be used."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,13 +64,8 @@ def write_policy(path: Path, policy: PolicyFile) -> None:
         "layout": asdict(policy.layout),
         "sight": policy.sight,
         "about": policy.about,
-        "weights": {name: list(array.shape) for name, array in policy.weights.items()},
     }
-    text = json.dumps(header, ensure_ascii=False)
-    arrays: dict[str, Any] = {"header": np.frombuffer(text.encode(), dtype=np.uint8)}
-    arrays |= {name: np.asarray(array, np.float32) for name, array in policy.weights.items()}
-    with whole_file(path, overwrite=True) as unfinished, unfinished.open("wb") as file:
-        np.savez(file, **arrays)
+    write_weights(path, header, policy.weights)
 
 
 def read_policy(path: Path) -> PolicyFile:
@@ -87,21 +75,13 @@ def read_policy(path: Path) -> PolicyFile:
         YardmasterError: if the file is not there.
         PolicyFileError: if it is damaged, no policy, or of another version.
     """
-    if not path.is_file():
-        raise missing(path)
-    try:
-        # From memory: of a damaged archive, NumPy would leave the file open.
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            content = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, KeyError, AttributeError, zipfile.BadZipFile) as error:
-        raise PolicyFileError(f"{path} is no policy file, or a damaged one.") from error
-    header = _header(path, content)
+    header, weights = read_weights(path, FORMAT, VERSION)
     try:
         return PolicyFile(
             architecture=str(header["architecture"]),
             layout=_layout(header["layout"]),
             sight=dict(header["sight"]),
-            weights=_weights(path, header["weights"], content),
+            weights=weights,
             about=dict(header["about"]),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -110,39 +90,6 @@ def read_policy(path: Path) -> PolicyFile:
         ) from None
 
 
-def _header(path: Path, content: Mapping[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    try:
-        header = json.loads(content["header"].tobytes())
-    except (KeyError, ValueError):
-        raise PolicyFileError(f"{path} is no policy file: it has no header.") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise PolicyFileError(f"{path} is no policy file.")
-    if header.get("version") != VERSION:
-        raise PolicyFileError(
-            f"{path} is a policy file of version {header.get('version')}; this program reads"
-            f" version {VERSION}."
-        )
-    return header
-
-
 def _layout(plain: dict[str, Any]) -> Layout:
     tuples = ("job_features", "global_features", "globals_at")
     return Layout(**(plain | {name: tuple(plain[name]) for name in tuples}))
-
-
-def _weights(
-    path: Path, shapes: dict[str, list[int]], content: Mapping[str, npt.NDArray[Any]]
-) -> Weights:
-    absent = [name for name in shapes if name not in content]
-    if absent:
-        raise PolicyFileError(f"{path} is a damaged policy file: it lacks {', '.join(absent)}.")
-    for name, shape in shapes.items():
-        array = content[name]
-        if array.dtype != np.float32 or list(array.shape) != shape:
-            raise PolicyFileError(
-                f"{path} is a damaged policy file: {name} is {array.dtype} {list(array.shape)}"
-                f" instead of float32 {shape}."
-            )
-        if not np.isfinite(array).all():
-            raise PolicyFileError(f"{path}: {name} holds numbers that are not finite.")
-    return {name: content[name] for name in shapes}

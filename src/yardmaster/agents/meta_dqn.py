@@ -1,0 +1,110 @@
+"""MetaDQN: learns when to trust which scheduler, across many regimes at once.
+
+A dueling double Q-network chooses among the schedulers of a menu. What regime it is in nobody tells
+it: a part of the network makes an embedding out of the recent past (`arch = "regime"`). Regimes in
+which much happens must not crowd out the others, so each has its own share of the memory. Deadlines
+and energy are terms of the task's reward, ages of jobs a switch of what it sees: all of it can be
+left out, one by one, to find out what it is good for (`yardmaster experiment ablation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from yardmaster.agents import masking
+from yardmaster.agents.d3qn import D3QN, D3QNSettings
+from yardmaster.agents.memories import BalancedMemory, Memory
+from yardmaster.agents.networks import NetworkSettings
+from yardmaster.agents.off_policy import Rows, random_legal
+from yardmaster.envs.protocol import Batch
+
+
+@dataclass(frozen=True, slots=True)
+class MetaDQNSettings(D3QNSettings):
+    """Dueling double Q-learning over regimes."""
+
+    balanced: bool = True
+    """Whether every regime has as much of the memory, and is drawn from it as often, as others."""
+    target_network: bool = True
+    """Whether a slow copy of the network says what the future is worth; else it does itself."""
+    hold: float = 8.0
+    """Decisions for which a scheduler that is put to work at random stays there, on average: what
+    one decision does is too little to be seen (temporally extended exploration)."""
+
+    def mistakes(self) -> list[str]:
+        """Return what is wrong, a line each."""
+        found = D3QNSettings.mistakes(self)
+        return found if self.hold >= 1.0 else [*found, f"hold = {self.hold}: must be at least 1"]
+
+
+PRESETS = {
+    "default": MetaDQNSettings(
+        total_steps=600_000,
+        steps_per_update=2048,
+        gradient_steps=64,
+        batch_size=256,
+        memory_size=240_000,
+        warmup_steps=20_000,
+        learning_rate=5e-4,
+        gamma=0.99,
+        n_step=5,
+        tau=0.01,
+        network=NetworkSettings(arch="regime", hidden=(64, 64), dim=16, noop_bias=0.0),
+    ),
+}
+
+
+class MetaDQN(D3QN):
+    """Learns what putting each scheduler to work is worth, and mostly takes the best."""
+
+    settings: MetaDQNSettings
+
+    def __init__(
+        self, batch: Batch, settings: MetaDQNSettings, seed: int, device: str = "cpu"
+    ) -> None:
+        super().__init__(batch, settings, seed, device)
+        self._held = np.zeros(batch.size, dtype=np.int64)
+        """(environments,) decisions for which each goes on with what was put to work at random."""
+        self._holding = np.zeros(batch.size, dtype=np.int64)
+        if not settings.target_network:
+            self.target = self.network
+
+    @classmethod
+    def memory_for(cls, batch: Batch, settings: D3QNSettings) -> Memory:
+        """Return room for what is to be remembered, shared evenly among regimes if wanted."""
+        if isinstance(settings, MetaDQNSettings) and settings.balanced and batch.group_count > 1:
+            return BalancedMemory(settings.memory_size, batch.layout, batch.group_count)
+        return super().memory_for(batch, settings)
+
+    @torch.no_grad()
+    def choose(self) -> Rows:
+        """Return the best scheduler for each environment, or one that is tried out for a while."""
+        observations, masks = self.seen()
+        values = self.network.values(observations, masks)
+        actions: Rows = masking.greedy(values, masks).cpu().numpy()
+        share = self.settings.epsilon(self.steps)
+        begins = self.dice.random(self.batch.size) < share / self.settings.hold
+        begins &= self._held == 0
+        if begins.any():
+            count = int(begins.sum())
+            self._holding[begins] = random_legal(self.batch.masks[begins], self.dice)
+            self._held[begins] = self.dice.geometric(1.0 / self.settings.hold, count)
+        held = self._held > 0
+        actions[held] = self._holding[held]
+        self._held[held] -= 1
+        return actions
+
+    def state(self) -> dict[str, Any]:
+        """Return everything needed to go on from here, the memory included."""
+        return super().state() | {"held": self._held.copy(), "holding": self._holding.copy()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state; updates then have the same results."""
+        super().load(state)
+        self._held[:] = state["held"]
+        self._holding[:] = state["holding"]

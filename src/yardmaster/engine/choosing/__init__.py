@@ -1,0 +1,1 @@
+"""Choosing among schedulers while time passes: what a chooser sees, does and earns."""

@@ -1,0 +1,1 @@
+"""Choosing schedulers as environments: tasks over many regimes, rewards, batches, Gymnasium."""

@@ -1,0 +1,1 @@
+"""Experiments of many runs: stated as factors, run by many processes or machines, never lost."""

@@ -1,0 +1,114 @@
+"""The cells of an experiment: one run each, with everything it is made from.
+
+The key of a cell is a digest of its description and of the code it depends on. What has the same
+key is the same run, so it is made once, whoever asks, and is made again when anything changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from yardmaster.experiments.suite.document import Suite
+from yardmaster.experiments.suite.fingerprints import code_fingerprint, scheduler_fingerprint
+from yardmaster.experiments.suite.settings import Setting
+from yardmaster.workloads.regimes import Perturbation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One run: jobs and machines, what goes wrong, who schedules, which dice."""
+
+    key: str
+    setting: Setting
+    perturbation: Perturbation | None
+    scheduler: str
+    """In the scheduler language, every part written out."""
+    information: str
+    """What the scheduler knows of run times: clairvoyant, estimate-based or blind."""
+    seed: int
+    until_s: float | None
+    """Second at which the run is cut."""
+
+    def shares_jobs_with(self, other: Cell) -> bool:
+        """Whether both run the same jobs on the same machines."""
+        return (
+            self.setting is other.setting
+            and self.perturbation == other.perturbation
+            and self.seed == other.seed
+        )
+
+    def __str__(self) -> str:
+        disturbed = f" under {self.perturbation}" if self.perturbation else ""
+        return f"{self.scheduler} on {self.setting.name}{disturbed}, seed {self.seed}"
+
+
+def cells_of(suite: Suite) -> list[Cell]:
+    """Return all cells of an experiment; those that share jobs stand together.
+
+    Raises:
+        YardmasterError: if a scheduler, a regime or a file cannot be found; with all schedulers
+            that cannot.
+    """
+    code = code_fingerprint()
+    schedulers = suite.parsed_schedulers()
+    named = [
+        (str(one), one.information.value, scheduler_fingerprint(str(one))) for one in schedulers
+    ]
+    cells: dict[str, Cell] = {}
+    for setting, perturbations in suite.settings():
+        table = setting.table()
+        for perturbation in perturbations:
+            for seed in suite.seeds_of(setting):
+                shared = _shared(table, perturbation, seed, suite.until_s)
+                for name, information, own in named:
+                    key = cell_key(shared, name, code, own)
+                    cells[key] = Cell(
+                        key, setting, perturbation, name, information, seed, suite.until_s
+                    )
+    return list(cells.values())
+
+
+def cell_key(shared: Any, scheduler: str, code: str, own: str) -> str:
+    """Return the digest that stands for a run.
+
+    Args:
+        shared: plain values that determine jobs and machines.
+        scheduler: who schedules.
+        code: digest of the code that all runs depend on.
+        own: digest of the code that this scheduler alone depends on.
+    """
+    table = {"jobs": shared, "scheduler": scheduler, "code": code, "own": own}
+    text = json.dumps(table, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shared(
+    table: dict[str, Any], perturbation: Perturbation | None, seed: int, until_s: float | None
+) -> str:
+    """Return canonical text of what the runs of all schedulers on the same jobs share."""
+    disturbed = [perturbation.kind, perturbation.severity] if perturbation else None
+    whole = {"setting": table, "perturbation": disturbed, "seed": seed, "until_s": until_s}
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def batches_of(cells: Sequence[Cell], most: int) -> list[tuple[Cell, ...]]:
+    """Cut the cells into batches of at most so many, between different jobs where possible."""
+    batches: list[tuple[Cell, ...]] = []
+    batch: list[Cell] = []
+    group: list[Cell] = []
+    for place, cell in enumerate(cells):
+        group.append(cell)
+        is_last = place + 1 == len(cells) or not cell.shares_jobs_with(cells[place + 1])
+        if not is_last and len(group) < most:
+            continue
+        if batch and len(batch) + len(group) > most:
+            batches.append(tuple(batch))
+            batch = []
+        batch += group
+        group = []
+    return [*batches, tuple(batch)] if batch else batches

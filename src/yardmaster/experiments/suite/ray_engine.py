@@ -1,0 +1,105 @@
+"""Machines of a Ray cluster (`ray start` on each), or Ray processes on this one.
+
+Every batch is a task that Ray does not repeat by itself: what is lost with a worker or a machine
+comes back to `engines.carried_out`, which knows what to do. All machines need the same version of
+Yardmaster; each checks that before it works. Orders and policies travel with the tasks; files of
+jobs and clusters do not, and must lie where every machine finds them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from yardmaster.errors import YardmasterError
+from yardmaster.experiments.suite.batch import Batch, Kit, OtherCodeError, Outcome, run_batch
+
+PATIENCE_S = 0.5
+COUNT_EVERY_S = 2.0
+"""How often to look how many processors the cluster has: machines come and go."""
+
+
+class RayEngine:
+    """Tasks of a Ray cluster."""
+
+    def __init__(self, kit: Kit, workers: int | None, address: str | None) -> None:
+        self._ray = _connected(workers, address)
+        self._kit = self._ray.put(kit)
+        self._task = self._ray.remote(num_cpus=1, max_retries=0)(run_batch)
+        self._workers = workers
+        self._processors = 1
+        self._counted_at = -COUNT_EVERY_S
+
+    def room(self) -> int:
+        """Return two batches a processor of the cluster, or as many as were asked for."""
+        now = time.monotonic()
+        if now - self._counted_at >= COUNT_EVERY_S:
+            self._counted_at = now
+            self._processors = max(int(self._ray.cluster_resources().get("CPU", 1)), 1)
+        return 2 * min(self._processors, self._workers or self._processors)
+
+    def submit(self, batch: Batch) -> Hashable:
+        """Begin a batch."""
+        ticket: Hashable = self._task.remote(self._kit, batch)
+        return ticket
+
+    def finished(self, tickets: Iterable[Hashable]) -> dict[Hashable, Outcome | None]:
+        """Wait a moment, and return what came of some batches."""
+        waiting = list(tickets)
+        done, _ = self._ray.wait(waiting, num_returns=1, timeout=PATIENCE_S)
+        if done:  # and whoever else is there
+            done, _ = self._ray.wait(waiting, num_returns=len(waiting), timeout=0)
+        return {ticket: self._outcome(ticket) for ticket in done}
+
+    def _outcome(self, ticket: Hashable) -> Outcome | None:
+        """Return what came of a batch; None if worker, machine or outcome were lost."""
+        errors = self._ray.exceptions
+        try:
+            outcome: Outcome = self._ray.get(ticket)
+        except errors.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, OtherCodeError):
+                raise cause from None
+            raise YardmasterError(f"A machine of the cluster failed: {error}") from None
+        except errors.RayError:
+            return None
+        return outcome
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Leave the cluster; it goes on without us, unless we started it."""
+        del at_once  # tasks of a driver that leaves are ended by Ray
+        self._ray.shutdown()
+
+
+def _connected(workers: int | None, address: str | None) -> Any:
+    """Return Ray, connected to a cluster or to processes started on this machine."""
+    # Ray would report to its makers, and complain about what tasks may see of accelerators.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise YardmasterError(
+            "The engine ray needs Ray: pip install 'yardmaster[ray]' on every machine."
+        ) from None
+    if ray.is_initialized():
+        raise YardmasterError("This process is connected to a Ray cluster already.")
+    own: dict[str, Any] = {}
+    if address is None:
+        own = {"num_cpus": workers, "include_dashboard": False}
+    try:
+        ray.init(
+            address=address or "local",
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            configure_logging=False,
+            **own,
+        )
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        where = address or "this machine"
+        raise YardmasterError(f"Cannot connect to Ray at {where}: {error}") from None
+    return ray

@@ -1,0 +1,1 @@
+"""Schedulers that choose among schedulers: trained choosers, bandits, and their menus."""

@@ -1,0 +1,108 @@
+"""Runs of a batch are those that would be made alone, and one that fails stops no other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from yardmaster.experiments.suite import batch as module
+from yardmaster.experiments.suite.batch import Kit, OtherCodeError, run_batch
+from yardmaster.experiments.suite.cells import cells_of
+from yardmaster.experiments.suite.fingerprints import code_fingerprint
+from yardmaster.experiments.suite.measuring import measured
+from yardmaster.schedulers.language import FILE_COPIES
+from yardmaster.schedulers.simulation import simulate
+from yardmaster.workloads.regimes import Regime, perturbed
+
+
+@pytest.fixture
+def kit() -> Kit:
+    return Kit(code_fingerprint())
+
+
+def numbers(outcome) -> dict[str, bytes]:
+    return {run.key: run.numbers.tobytes() + run.jct_quantiles_s.tobytes() for run in outcome.runs}
+
+
+def test_a_run_is_what_its_cell_says(small, kit):
+    """Jobs, machines, perturbation, scheduler and seed, and nothing else."""
+    cells = cells_of(small)
+    made = {run.key: run for run in run_batch(kit, cells).runs}
+    assert len(made) == len(cells)
+    for cell in cells:
+        jobs, machines = perturbed(
+            cell.setting.jobs(cell.seed), cell.setting.machines(), cell.perturbation, cell.seed
+        )
+        alone = measured(simulate(jobs, machines, cell.scheduler, seed=cell.seed))
+        np.testing.assert_array_equal(made[cell.key].numbers, alone.numbers)
+
+
+def test_order_and_company_leave_no_trace(small, kit):
+    """Backwards, alone or all together, compiled or not: the same bits."""
+    cells = cells_of(small)
+    together = numbers(run_batch(kit, cells))
+    assert numbers(run_batch(kit, cells[::-1])) == together
+    assert {key: one for cell in cells for key, one in numbers(run_batch(kit, [cell])).items()} == (
+        together
+    )
+    assert numbers(run_batch(Kit(kit.code, "always"), cells)) == together
+
+
+def test_jobs_are_drawn_once_for_all_schedulers(small, kit, monkeypatch):
+    """Cells that share jobs and stand together share the drawing."""
+    drawn = []
+    real = Regime.jobs
+    monkeypatch.setattr(Regime, "jobs", lambda self, seed: drawn.append(seed) or real(self, seed))
+    run_batch(kit, [cell for cell in cells_of(small) if cell.setting.family == "rlmetadqn"])
+    assert len(drawn) == 2 * 3 * 2
+
+
+def test_a_run_that_fails_stops_no_other(tmp_path, small, kit):
+    """Mistakes of an order, or of the jobs, are named; all other runs are made."""
+    file = tmp_path / "bad.py"
+    file.write_text("def bad(jobs):\n    return jobs.submit_s[:-1]\n")
+    changed = small.with_changes(schedulers=(f"{file}:bad+skip", "sjf+skip"))
+    outcome = run_batch(kit, cells_of(changed))
+    assert len(outcome.runs) == len(outcome.failures) == 14
+    assert all("returned an array of shape" in reason for _, reason in outcome.failures)
+    missing = small.model_dump(mode="json") | {
+        "workloads": [{"workload": "nowhere.csv", "cluster": "pool:2"}]
+    }
+    outcome = run_batch(kit, cells_of(type(small).model_validate_json(_json(missing))))
+    assert len(outcome.failures) == 2
+    assert "nowhere.csv" in outcome.failures[0][1]
+
+
+def _json(value) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def test_other_code_makes_no_runs(small):
+    """Results are never kept under the name of code that did not make them."""
+    with pytest.raises(OtherCodeError):
+        run_batch(Kit("of another version"), cells_of(small))
+
+
+def test_files_travel_with_the_batch(tmp_path, small, kit, monkeypatch):
+    """An order that this machine does not have is run from the content that came along."""
+    monkeypatch.setattr(module, "_unpacked", {})
+    file = tmp_path / "travels.py"
+    text = "def last(jobs):\n    return -jobs.submit_s\n"
+    file.write_text(text)
+    cells = cells_of(small.with_changes(schedulers=(f"{file}:last+skip",), seeds=1))
+    file.unlink()
+    monkeypatch.setitem(FILE_COPIES, str(file), file)
+    outcome = run_batch(Kit(kit.code, files={str(file): text.encode()}), cells)
+    assert not outcome.failures
+    assert FILE_COPIES[str(file)].read_text() == text
+
+
+def test_loading_is_not_counted(small, kit, monkeypatch):
+    """The first run of a process has no cost of its own."""
+    monkeypatch.setattr(module, "_loaded", set())
+    seconds = [run.seconds for run in run_batch(kit, cells_of(small)[:3]).runs]
+    assert [math.isnan(one) for one in seconds] == [True, False, False]

@@ -1,0 +1,76 @@
+"""Cells are named after what they are made from, and batched with those that share their jobs."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yardmaster.experiments.suite import cells as module
+from yardmaster.experiments.suite.cells import batches_of, cell_key, cells_of
+from yardmaster.experiments.suite.document import load_suite
+
+MATRIX = cells_of(load_suite("matrix").with_changes(seeds=2))
+
+
+def test_every_combination_is_there_once(small):
+    """Settings × disturbances × seeds × schedulers."""
+    cells = cells_of(small)
+    assert len(cells) == len({cell.key for cell in cells}) == (2 * 3 + 1) * 2 * 2
+    assert str(cells[0]) == "sjf+skip on base-low-2, seed 0"
+    assert "under arrival-noise:0.1" in "".join(map(str, cells))
+
+
+def test_keys_do_not_depend_on_the_document(small):
+    """The same run in another experiment is the same run."""
+    fewer = small.with_changes(name="other", schedulers=("fifo+skip",), seeds=1)
+    keys = {cell.key for cell in cells_of(small)}
+    assert {cell.key for cell in cells_of(fewer)} < keys
+
+
+def test_a_changed_scheduler_renames_its_cells_alone(small, monkeypatch):
+    """Cells of other schedulers keep their keys."""
+    before = {cell.key: cell.scheduler for cell in cells_of(small)}
+    real = module.scheduler_fingerprint
+    monkeypatch.setattr(
+        module,
+        "scheduler_fingerprint",
+        lambda name: real(name) + ("edited" if name == "sjf+skip" else ""),
+    )
+    after = {cell.key: cell.scheduler for cell in cells_of(small)}
+    assert {before[key] for key in before.keys() & after.keys()} == {"fifo+skip"}
+    assert {before[key] for key in before.keys() - after.keys()} == {"sjf+skip"}
+
+
+def test_changed_code_renames_all_cells(small, monkeypatch):
+    """Nothing made by other code is taken for granted."""
+    before = {cell.key for cell in cells_of(small)}
+    monkeypatch.setattr(module, "code_fingerprint", lambda: "other")
+    assert not before & {cell.key for cell in cells_of(small)}
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_part_of_a_key_matters(place):
+    """A key tells jobs, scheduler and both digests apart."""
+    parts = ["a", "b", "c", "d"]
+    other = [*parts]
+    other[place] = "x"
+    assert cell_key(*parts) != cell_key(*other)
+
+
+@given(st.integers(1, 100), st.sets(st.integers(0, len(MATRIX) - 1), max_size=200))
+def test_batches_hold_every_cell_once(most, chosen):
+    """No batch is too large, and none is lost, in the order they came."""
+    cells = [MATRIX[place] for place in sorted(chosen)]
+    batches = batches_of(cells, most)
+    assert [cell for batch in batches for cell in batch] == cells
+    assert all(1 <= len(batch) <= most for batch in batches)
+
+
+def test_batches_keep_together_what_shares_jobs():
+    """Where there is room, the jobs of a group are drawn once."""
+    batches = batches_of(MATRIX, 20)
+    assert {len(batch) for batch in batches} == {16}
+    firsts = [(batch[0].setting.name, batch[0].seed) for batch in batches]
+    lasts = [(batch[-1].setting.name, batch[-1].seed) for batch in batches]
+    assert not any(last == first for last, first in zip(lasts, firsts[1:], strict=False))

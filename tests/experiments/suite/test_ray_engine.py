@@ -1,0 +1,114 @@
+"""Experiments on a Ray cluster: the same bytes as here, whichever machines go away."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'yardmaster[ray]'")
+
+# Ray is run in a process of its own, as users do: it starts threads and warns about its plans.
+SCRIPT = """
+import json, logging, os, sys, warnings
+from pathlib import Path
+
+warnings.simplefilter("ignore")
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+from ray.cluster_utils import Cluster
+
+from yardmaster.experiments.suite import ray_engine
+from yardmaster.experiments.suite.document import load_suite
+from yardmaster.experiments.suite.run import run_suite
+
+
+def main(document, folder, kill_after):
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    second = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    news = {"killed_at": None, "losses": 0}
+    counted = ray_engine.RayEngine._outcome
+
+    def outcome(self, ticket):
+        found = counted(self, ticket)
+        news["losses"] += found is None
+        return found
+
+    ray_engine.RayEngine._outcome = outcome
+
+    def progress(label, done, total):
+        if kill_after <= done < total and news["killed_at"] is None:
+            news["killed_at"] = done
+            cluster.remove_node(second, allow_graceful=False)
+
+    try:
+        result = run_suite(
+            load_suite(document), Path(folder), engine="ray", address=cluster.address,
+            progress=progress,
+        )
+    finally:
+        cluster.shutdown()
+    news |= {"made": result.made, "failed": [failure.reason for failure in result.failures]}
+    print(json.dumps(news))
+
+
+main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+"""
+
+SLOW = """
+import time
+
+def slow(jobs):
+    time.sleep(0.05)
+    return -jobs.submit_s
+"""
+
+
+def test_a_node_killed_mid_run_loses_nothing(small, tmp_path: Path):
+    """Two nodes, one is killed: its batches are made by the other, and the table is the same."""
+    import json
+
+    from yardmaster.experiments.suite.run import run_suite
+
+    file = tmp_path / "slow.py"
+    file.write_text(SLOW)
+    suite = small.with_changes(schedulers=("sjf+skip", f"{file}:slow+skip"), seeds=6)
+    document = tmp_path / "slow.toml"
+    document.write_text(suite.to_toml())
+    script = tmp_path / "two_nodes.py"
+    script.write_text(SCRIPT)
+    ended = subprocess.run(
+        [sys.executable, script, document, tmp_path / "ray", "10"],
+        env=os.environ | {"RAY_TMPDIR": "/tmp"},  # noqa: S108  (paths of sockets must be short)
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    news = json.loads(ended.stdout.splitlines()[-1])
+    assert news["killed_at"] is not None
+    assert news["losses"] > 0
+    assert (news["made"], news["failed"]) == (84, [])
+    run_suite(suite, tmp_path / "local")
+    name = "results.parquet"
+    assert (tmp_path / "ray" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+
+
+def test_no_cluster_at_the_address(small, tmp_path: Path):
+    """A cluster that is not there is an error that names it."""
+    script = (
+        "import sys, warnings; warnings.simplefilter('ignore')\n"
+        "from pathlib import Path\n"
+        "from yardmaster.experiments.suite.document import load_suite\n"
+        "from yardmaster.experiments.suite.run import run_suite\n"
+        "run_suite(load_suite(sys.argv[1]), Path(sys.argv[2]), engine='ray', address='auto')\n"
+    )
+    document = tmp_path / "small.toml"
+    document.write_text(small.to_toml())
+    ended = subprocess.run(
+        [sys.executable, "-c", script, document, tmp_path / "out"],
+        env=os.environ | {"RAY_TMPDIR": str(tmp_path), "RAY_ADDRESS": ""},
+        capture_output=True, text=True, check=False, timeout=300,
+    )  # fmt: skip
+    assert "Cannot connect to Ray at auto" in ended.stderr
