@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from learning_results import Heuristic, Learned, Results
-from learning_studies import ARCHITECTURES, EVAL_EPISODES, LEARNERS, LOOKAHEADS, PUBLISHED_RULE
+from learning_studies import LEARNERS, PUBLISHED_RULE
 
 from yardmaster.experiments.contest import Verdict
 from yardmaster.experiments.seeds import mean_over_seeds
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
+from yardmaster.experiments.trainings.lookahead import ARCHITECTURES, EVAL_EPISODES
+from yardmaster.experiments.trainings.lookahead import MODES as LOOKAHEADS
 from yardmaster.report.drawing import INK, draw
 from yardmaster.report.evaluation import HOW, TITLES, estimate
 from yardmaster.report.values import PERCENT, PLAIN, Unit, decimals, duration_unit, number

@@ -9,13 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from yardmaster.experiments.trainings.lookahead import (
+    ARCHITECTURES,
+    EVAL_EPISODES,
+    EVALUATIONS,
+    PPO,
+    PPO_TRAIN,
+    STEPS,
+)
+from yardmaster.experiments.trainings.lookahead import MODES as LOOKAHEADS
+
 LEARNERS = ("ppo", "d3qn", "rainbow", "sac")
-LOOKAHEADS = ("off", "per_gpu", "sorted", "cdf")
-ARCHITECTURES = ("mlp", "kernel", "cross-attention")
-EVALUATIONS = 12
-"""Looks at the validation episodes during a training."""
-EVAL_EPISODES = 30
-"""Validation episodes of such a look; the final evaluation plays more."""
 PUBLISHED_RULE = "largest-shortest"
 PUBLISHED_BAR = 0.646
 """Return of largest GPU count first, shortest on ties, on gpu-optimizer's own REPORT draws."""
@@ -114,10 +118,6 @@ def learners(
 BUDGETS = {"ppo": 1_000_000, "d3qn": 80_000, "rainbow": 50_000, "sac": 50_000}
 SLOW_TO_LEARN = {**BUDGETS, "ppo": 1_500_000}
 
-PPO: Table = {
-    "steps_per_update": 16_384, "learning_rate": 1e-3, "entropy": 0.003, "entropy_end": 0.0,
-}  # fmt: skip
-PPO_TRAIN: Table = {"envs": 256}
 TAUGHT: Table = {**PPO_TRAIN, "warm_start": "smallest-first", "device": "cpu"}
 """Who knows no run times begins as the best heuristic that does not either."""
 
@@ -210,7 +210,7 @@ STUDIES: Mapping[str, Study] = {
                 Cell(
                     f"{arch}_{lookahead}",
                     "ppo",
-                    400_000,
+                    STEPS,
                     task={"lookahead": lookahead},
                     settings={**PPO, "network": {"arch": arch}},
                     train=PPO_TRAIN,

@@ -6,12 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from yardmaster.agents.export import policy_of
-from yardmaster.agents.networks import ARCHITECTURES, NetworkSettings, actor_critic, q_network
+from yardmaster.agents.export import chooser_of, policy_of
+from yardmaster.agents.networks import (
+    FOR_CHOOSING,
+    FOR_PICKING,
+    NetworkSettings,
+    actor_critic,
+    q_network,
+)
+from yardmaster.engine.choosing import compilation as choosing
+from yardmaster.engine.choosing.sight import ChoiceSight
 from yardmaster.engine.picking import compilation
 from yardmaster.engine.picking.layout import Layout
 from yardmaster.schedulers.learned.packing import pack
 from yardmaster.schedulers.learned.policy_file import read_policy, write_policy
+from yardmaster.schedulers.meta.chooser_file import packed, read_chooser, write_chooser
 
 LAYOUT = Layout(18, ("a", "b", "c"), 5, ("g", "h"), 1, 55, (0, 60))
 JOBS_ONLY = Layout(6, ("a", "b"), 0, (), 0, 12, ())
@@ -61,7 +70,7 @@ def check(network, layout, preferences, *, up_to_a_constant=False):
             assert mine.argmax() == np.where(mask, theirs, -np.inf).argmax()
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 @pytest.mark.parametrize("hidden", [(9,), (12, 10, 8)], ids=["shallow", "deep"])
 def test_policies_choose_alike(arch, hidden):
     """The logits of an actor come out of its file."""
@@ -69,7 +78,7 @@ def test_policies_choose_alike(arch, hidden):
     check(network, LAYOUT, lambda seen, _: network.logits(seen))
 
 
-@pytest.mark.parametrize("arch", [name for name in ARCHITECTURES if name != "cross-attention"])
+@pytest.mark.parametrize("arch", [name for name in FOR_PICKING if name != "cross-attention"])
 def test_policies_that_see_jobs_only_choose_alike(arch):
     """The same without GPU slots and globals."""
     network = shaken(actor_critic(NetworkSettings(arch, dim=8), JOBS_ONLY, 0))
@@ -78,7 +87,7 @@ def test_policies_that_see_jobs_only_choose_alike(arch):
 
 @pytest.mark.parametrize(
     ("arch", "dueling", "noisy", "atoms"),
-    list(itertools.product(ARCHITECTURES, [False, True], [False, True], [1, 7])),
+    list(itertools.product(FOR_PICKING, [False, True], [False, True], [1, 7])),
 )
 def test_value_networks_choose_alike(arch, dueling, noisy, atoms):
     """Values come out of the file: of a dueling one without atoms, up to what all share."""
@@ -108,3 +117,46 @@ def test_the_file_is_a_copy():
     shaken(network)
     for name, array in policy.weights.items():
         assert np.array_equal(array, before[name])
+
+
+SIGHT = ChoiceSight(menu=("fifo", "sjf", "edf", "qssf"), past=3)
+
+
+def preferences_of(chooser, seen) -> np.ndarray:
+    """Return the preferences of the compiled forward pass."""
+    net, score_one = packed(chooser), choosing.compiled().score_one
+    scratch = np.zeros(net.scratch, np.float32)
+    scores = np.zeros((len(seen), len(SIGHT.menu)), np.float32)
+    for row, one in enumerate(seen.numpy()):
+        score_one(net.net, net.weights, one, scores[row], scratch)
+    return scores
+
+
+@pytest.mark.parametrize("arch", FOR_CHOOSING)
+@pytest.mark.parametrize("kind", ["dueling", "plain", "noisy", "policy"])
+@pytest.mark.parametrize("head_hidden", [0, 6])
+def test_choosers_choose_alike(arch, kind, head_hidden, tmp_path):
+    """A chooser's file prefers what its network does: values up to what all share, or logits."""
+    settings = NetworkSettings(arch, (12, 10), dim=5, head_hidden=head_hidden)
+    layout = SIGHT.layout()
+    if kind == "policy":
+        network = shaken(actor_critic(settings, layout, 0))
+    else:
+        network = shaken(
+            q_network(settings, layout, 0, dueling=kind != "plain", noisy=kind == "noisy")
+        )
+    write_chooser(tmp_path / "chooser.npz", chooser_of(network, SIGHT, {"steps": 3}))
+    file = read_chooser(tmp_path / "chooser.npz")
+    assert (file.sight, file.about) == (SIGHT, {"steps": 3})
+    seen = torch.rand(40, layout.length, generator=torch.Generator().manual_seed(1)) * 2 - 1
+    masks = torch.ones(40, layout.actions, dtype=torch.bool)
+    with torch.no_grad():
+        theirs = network.logits(seen) if kind == "policy" else network.values(seen, masks)
+    gaps = preferences_of(file, seen) - theirs.numpy()
+    shared = gaps[:, :1] if kind in {"dueling", "noisy"} else 0.0
+    np.testing.assert_allclose(gaps - shared, 0.0, atol=3e-5)
+    best = theirs.sort(dim=1, descending=True).values
+    is_clear = (best[:, 0] - best[:, 1] > 1e-4).numpy()
+    mine = preferences_of(file, seen).argmax(axis=1)
+    assert np.array_equal(mine[is_clear], theirs.numpy().argmax(axis=1)[is_clear])
+    assert is_clear.sum() > 30

@@ -9,7 +9,7 @@ import torch
 from yardmaster.agents.learners import LEARNERS, greedy, weights, weights_are_finite
 from yardmaster.agents.networks import NetworkSettings, actor_critic, q_network
 from yardmaster.errors import UnknownNameError, YardmasterError
-from yardmaster.testing.toys import OneMachine
+from yardmaster.testing.toys import OneMachine, WhichRegime
 
 
 @pytest.fixture
@@ -24,7 +24,8 @@ def batch() -> OneMachine:
 def test_every_learner_can_be_built(name: str, batch: OneMachine):
     """Each name has a default preset and a learner that returns the scalars all share."""
     kind = LEARNERS[name]
-    learner = kind.build(batch, kind.preset("default"), 0)
+    environments = WhichRegime(7) if name == "meta-dqn" else batch
+    learner = kind.build(environments, kind.preset("default"), 0)
     scalars = learner.update()
     assert scalars["steps"] % batch.size == 0
     assert scalars["steps"] > 0

@@ -11,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.agents.advantages import step_discounts
-from yardmaster.agents.memories import Memory, NSteps, PrioritisedMemory, SumTree, Transitions
+from yardmaster.agents.memories import (
+    BalancedMemory,
+    Memory,
+    NSteps,
+    PrioritisedMemory,
+    SumTree,
+    Transitions,
+)
 from yardmaster.engine.picking.layout import Layout
 
 LAYOUT = Layout(
@@ -171,6 +178,65 @@ def test_only_a_terminated_episode_has_no_future():
     }
 
 
+# --- the balanced memory --------------------------------------------------------------------------
+
+
+def in_groups(first: int, groups: list[int]) -> Transitions:
+    """Numbered transitions of these kinds."""
+    new = numbered(first, len(groups))
+    new.groups[:] = groups
+    return new
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    room=st.integers(1, 5),
+    batches=st.lists(st.lists(st.integers(0, 2), max_size=12), min_size=1, max_size=6),
+)
+def test_every_kind_keeps_its_newest(room, batches):
+    """Of each kind the newest are remembered, as many as it has room for, whatever others do."""
+    memory = BalancedMemory(3 * room + 2, LAYOUT, 3)
+    kept: dict[int, list[int]] = {0: [], 1: [], 2: []}
+    first = 0
+    for groups in batches:
+        rows = memory.add(in_groups(first, groups))
+        assert len(rows) == len(groups)
+        for number, group in enumerate(groups, first):
+            kept[group] = [*kept[group], number][-room:]
+        first += len(groups)
+    assert memory.filled == sum(map(len, kept.values()))
+    if memory.filled:
+        drawn = memory.sample(400, np.random.default_rng(0))
+        assert set(drawn.actions.tolist()) <= {one for some in kept.values() for one in some}
+
+
+def test_kinds_are_drawn_evenly():
+    """A kind of which much is remembered is drawn as often as one of which little is."""
+    memory = BalancedMemory(3_000, LAYOUT, 3)
+    memory.add(in_groups(0, [0] * 900 + [1] * 90 + [2] * 9))
+    drawn = memory.sample(30_000, np.random.default_rng(0)).actions.numpy()
+    counts = np.histogram(drawn, bins=[0, 900, 990, 999])[0]
+    assert counts == pytest.approx([10_000] * 3, rel=0.04)
+    rare = np.bincount(drawn[drawn >= 990] - 990)
+    assert rare == pytest.approx([10_000 / 9] * 9, rel=0.15)
+    # A kind that was never met is not drawn.
+    memory = BalancedMemory(30, LAYOUT, 3)
+    memory.add(in_groups(7, [1, 1]))
+    assert set(memory.sample(50, np.random.default_rng(0)).actions.tolist()) == {7, 8}
+
+
+def test_a_balanced_memory_can_be_saved():
+    """Loaded into another, the same is drawn and the same is replaced next."""
+    one, other = (BalancedMemory(12, LAYOUT, 3) for _ in range(2))
+    one.add(in_groups(0, [0, 1, 0, 0, 0, 0, 2]))
+    other.load(one.state())
+    for memory in (one, other):
+        memory.add(in_groups(100, [0, 2]))
+    ours, theirs = (memory.sample(60, np.random.default_rng(1)) for memory in (one, other))
+    assert torch.equal(ours.actions, theirs.actions)
+    assert other.filled == one.filled == 7
+
+
 # --- several steps -------------------------------------------------------------------------------
 
 
@@ -181,6 +247,7 @@ class Script:
         dice = np.random.default_rng(seed)
         shape = (steps, size)
         self.size = size
+        self.groups = np.arange(size) % 2
         self.all_rewards = dice.normal(size=shape)
         self.all_elapsed = dice.integers(0, 4, shape).astype(np.float64)
         fate = dice.random(shape)
@@ -256,6 +323,7 @@ def test_several_steps_join_as_defined(seed, n, size, per_s, interrupted):
         for row in range(len(new)):
             env, begin, _ = new.observations[row].astype(int).tolist()
             assert (env, begin) not in got
+            assert new.groups[row] == script.groups[env]
             got[env, begin] = (
                 new.masks[row].tolist(),
                 int(new.actions[row]),
@@ -276,6 +344,7 @@ def test_several_steps_join_as_defined(seed, n, size, per_s, interrupted):
 def test_observations_are_copied_before_the_step():
     """What is remembered does not change when the environments write over their arrays."""
     batch = SimpleNamespace(
+        groups=np.zeros(1, np.int64),
         observations=np.ones((1, 3), np.float32),
         masks=np.ones((1, 3), np.bool_),
         rewards=np.ones(1),

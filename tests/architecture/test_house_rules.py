@@ -61,6 +61,53 @@ def test_every_compiled_module_is_listed():
     assert names == set(CORE_MODULES)
 
 
+@pytest.mark.parametrize("part", ["picking", "choosing"])
+def test_every_module_with_kernels_is_listed(part: str):
+    """The same of what is compiled together with the core: a file with kernels is on the list."""
+    import importlib
+
+    package = f"yardmaster.engine.{part}"
+    compilation = importlib.import_module(f"{package}.compilation")
+    listed = getattr(compilation, f"{part.upper()}_MODULES")
+    with_kernels = {
+        f"{package}.{path.stem}"
+        for path in (ROOT / "src/yardmaster/engine" / part).glob("[a-z]*.py")
+        if any(_is_kernel(node) for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    }
+    assert with_kernels == set(listed)
+
+
+def _is_kernel(node: ast.AST) -> bool:
+    """Whether this defines a function that is to be compiled."""
+    names = {"kernel", "hot_kernel", "spliced_kernel", "entry_point", "parallel_entry_point"}
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    return any(isinstance(one, ast.Name) and one.id in names for one in decorators)
+
+
+def test_places_of_choosers_are_distinct():
+    """Menu, rules, scales, facts, book and purse of choosing each have room for all they hold."""
+    from yardmaster.engine.choosing import places
+
+    defined = [
+        (name, value)
+        for name, value in vars(places).items()
+        if name.isupper() and isinstance(value, int) and not isinstance(value, places.Term)
+    ]
+    names = [name for name, _ in defined]
+    for first, last in (
+        ("MENU_ORDER", "MENU_FIELDS"),
+        ("MEMBERS", "RULES"),
+        ("TIME_UNIT_S", "SCALES"),
+        ("HORIZON_S", "FACTS"),
+        ("STEPS", "BOOK"),
+        ("PAST_ARRIVALS", "PAST"),
+        ("EARNED_AT", "PURSE"),
+    ):
+        part = [value for _, value in defined[names.index(first) : names.index(last) + 1]]
+        assert part[0] == 0
+        assert part == sorted(set(part))
+
+
 def test_header_places_are_distinct():
     """Every counter, setting and table has its own place in one of the two headers."""
     from yardmaster.engine import state

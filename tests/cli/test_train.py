@@ -150,3 +150,25 @@ def test_progress_in_words():
     assert words(progress) == (
         "120,000/1,000,000 steps, 43,210/s, 1:15 left; jct_s 1071 at best (sjf 1160, sjf+easy 1101)"
     )
+
+
+def test_training_a_chooser(command, tmp_path: Path):
+    """Regimes and menu are options; the result is a scheduler for `meta:`."""
+    (tmp_path / "mine.toml").write_text("[learner]\nsteps_per_update = 128\nepochs = 1\n")
+    code, out, error = command(
+        "train", "--config", "mine.toml", "--task", "regimes", "--learner", "ppo", "--regimes",
+        "base-low-2", "--menu", "srpt+skip,edf+skip", "--reward", "p95", "--metric", "p95_gap",
+        "--steps", "256", "--envs", "4", "--eval-episodes", "2", "--threads", "1",
+        "--no-tensorboard", "-o", "run",
+    )  # fmt: skip
+    assert code == 0, error
+    assert "best policy on validation: p95_gap" in out
+    assert "  edf+skip: " in out
+    assert (tmp_path / "run" / "curve.png").is_file()
+    code, out, error = command("simulate", "-s", "meta:run", "--jobs", "40", "--json")
+    assert code == 0, error
+    code, _, error = command("evaluate", "run")
+    assert code == 2
+    assert "yardmaster compare --schedulers srpt+skip,meta:run" in error
+    code, _, error = command("evaluate", "run", "--task", "regimes")
+    assert code == 2

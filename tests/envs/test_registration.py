@@ -68,3 +68,17 @@ print(sys.meta_path == finders, type(gymnasium.__spec__.loader).__name__,
       gymnasium.__loader__ is gymnasium.__spec__.loader)
 """
     assert run_python(code).split() == ["True", "SourceFileLoader", "True"]
+
+
+def test_both_environments_are_registered():
+    """Picking jobs and picking schedulers are both found, singly and many in step."""
+    code = """
+import gymnasium, yardmaster.envs.registration as ours
+for name, (single, many) in ours.ENTRY_POINTS.items():
+    spec = gymnasium.spec(name)
+    assert (spec.entry_point, spec.vector_entry_point) == (single, many)
+env = gymnasium.make(ours.PICK_SCHEDULER, compiled=False, regimes=["base-low-2"], episodes=1)
+env.reset(seed=0)
+print(env.action_space)
+"""
+    assert run_python(code).strip() == "Discrete(5)"

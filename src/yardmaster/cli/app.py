@@ -103,6 +103,11 @@ for _name, _help in (
     ("run", "Run every combination of the factors in a document of your own."),
 ):
     experiment.command(f"yardmaster.cli.experiment.running:{_name}", name=_name, help=_help)
+for _name, _help in (
+    ("ablation", "Train a chooser without each of its parts, and say what each is worth."),
+    ("lookahead", "Train policies that see more or less of GPUs to come, by architecture."),
+):
+    experiment.command(f"yardmaster.cli.experiment.training:{_name}", name=_name, help=_help)
 app.command(experiment)
 app.command(
     "yardmaster.cli.report:report",

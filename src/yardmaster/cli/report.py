@@ -23,8 +23,14 @@ def report(
     """Write the report of an experiment: a page, figures as PNG, PDF and SVG, tables as Markdown,
     LaTeX and CSV. An older report is replaced; the same results give the same bytes.
     """  # noqa: D205  (the help shows all of it)
+    from yardmaster.experiments.trainings.lookahead import RESULTS
     from yardmaster.report.suite.writing import write_suite_report
 
+    if (folder / RESULTS).is_file():
+        from yardmaster.report.lookahead import write_lookahead_report
+
+        say(str(write_lookahead_report(folder, out)))
+        return
     with progress(quiet=quiet, things="figures") as told:
         page = write_suite_report(folder, out, progress=told)
     say(str(page))

@@ -1,4 +1,4 @@
-"""`yardmaster train`: a policy learns to schedule."""
+"""`yardmaster train`: a policy learns to schedule, or a chooser which scheduler to trust."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class LearningOptions:
         Parameter(help="A TOML file with tables [task], [learner], [learner.network], [train]."),
     ] = None
     task: Annotated[
-        str | None, Parameter(help="A ready task: jobs, cluster, what is seen and rewarded.")
+        str | None,
+        Parameter(help="A ready task: default, …; of choosing schedulers: regimes, …."),
     ] = None
     workload: Annotated[
         str | None,
@@ -50,12 +51,22 @@ class LearningOptions:
     reward: Annotated[
         str | None, Parameter(help="What it is rewarded for: wait, jct, bounded_slowdown, ….")
     ] = None
-    learner: Annotated[str | None, Parameter(help="ppo (the default), d3qn, rainbow or sac.")] = (
-        None
-    )
+    families: Annotated[
+        str | None, Parameter(help="Families of regimes to choose schedulers in, by commas.")
+    ] = None
+    regimes: Annotated[
+        str | None, Parameter(help="Of those only these regimes, separated by commas.")
+    ] = None
+    menu: Annotated[
+        str | None, Parameter(help="Schedulers to choose from, separated by commas.")
+    ] = None
+    learner: Annotated[
+        str | None,
+        Parameter(help="ppo, d3qn, rainbow or sac; meta-dqn, the default for choosing schedulers."),
+    ] = None
     preset: Annotated[str | None, Parameter(help="Ready settings of the learner.")] = None
     policy_arch: Annotated[
-        str | None, Parameter(help="Network: mlp, kernel, self-attention or cross-attention.")
+        str | None, Parameter(help="Network: mlp, kernel, self-attention, cross-attention, regime.")
     ] = None
     steps: Annotated[int | None, Parameter(help="Environment steps in all.")] = None
     envs: Annotated[int | None, Parameter(help="Environments that step together.")] = None
@@ -81,7 +92,9 @@ class LearningOptions:
     checkpoint_every: Annotated[
         str | None, Parameter(help="Steps between checkpoints, or seconds such as 300s.")
     ] = None
-    threads: Annotated[int | None, Parameter(help="Threads; by default one per core.")] = None
+    threads: Annotated[
+        int | None, Parameter(help="Threads; by default one per core, one for choosers.")
+    ] = None
     device: Annotated[Literal["cpu", "cuda"] | None, Parameter(help="Where the network is.")] = None
     tensorboard: Annotated[
         bool | None, Parameter(help="Event files; by default where tensorboardX is installed.")
@@ -96,7 +109,9 @@ class LearningOptions:
         )  # fmt: skip
         return _given(
             {
-                "task": {"preset": self.task} | {name: getattr(self, name) for name in task},
+                "task": {"preset": self.task}
+                | {name: getattr(self, name) for name in task}
+                | {name: names(getattr(self, name)) for name in ("families", "regimes", "menu")},
                 "learner": {
                     "name": self.learner,
                     "preset": self.preset,

@@ -67,7 +67,8 @@ def page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table, Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
@@ -98,7 +99,7 @@ def _features(name: str) -> str:
             "\n\nWith `ranks=`, a token goes on with `rank_…` for each order: the job's place in"
             " the window under that order, 1/n for the first, 1 for the last."
         )
-    return f"## Features: `{name}`\n\n{_table(('part', 'name', 'range', 'meaning'), rows)}{extra}"
+    return f"## Features: `{name}`\n\n{table(('part', 'name', 'range', 'meaning'), rows)}{extra}"
 
 
 def _lookaheads() -> str:
@@ -107,31 +108,32 @@ def _lookaheads() -> str:
         "## GPU slots\n\n"
         "Time left runs from 0 (free) to 1: t / (t + unit), or t / `longest_s` and at most 1 with"
         " the `gpu_optimizer` features. A blind policy sees 1 for every GPU in use.\n\n"
-        + _table(("`lookahead`", "slots say"), rows)
+        + table(("`lookahead`", "slots say"), rows)
     )
 
 
-def _weights(weights: Iterable[tuple[str, float]]) -> str:
+def weighed(weights: Iterable[tuple[str, float]]) -> str:
+    """Return the weights of a reward's terms in words."""
     return ", ".join(f"{weight:g} · `{term}`" for term, weight in weights)
 
 
 def _rewards() -> str:
     rows = [
-        (f"`{name}`", reward.meaning, _weights(reward.weights.items()))
+        (f"`{name}`", reward.meaning, weighed(reward.weights.items()))
         for name, reward in REWARDS.items()
     ]
-    return "## Rewards\n\n" + _table(("`reward`", "meaning", "weights"), rows)
+    return "## Rewards\n\n" + table(("`reward`", "meaning", "weights"), rows)
 
 
 def _terms() -> str:
     rows = [(f"`{term.name.lower()}`", meaning) for term, meaning in TERM_MEANING.items()]
-    return "## Terms of a reward\n\n" + _table(("term", "what it counts"), rows)
+    return "## Terms of a reward\n\n" + table(("term", "what it counts"), rows)
 
 
 def _tasks() -> str:
     rows = [_task(name, TASKS[name], meaning) for name, meaning in TASK_MEANING.items()]
     head = ("`task`", "what", "window", "features", "observation", "actions", "reward", "cut")
-    return "## Tasks\n\n" + _table(head, rows)
+    return "## Tasks\n\n" + table(head, rows)
 
 
 def _task(name: str, task: Task, meaning: str) -> list[Any]:
@@ -169,7 +171,7 @@ def _originals() -> str:
         "## Tasks with their mistakes\n\n"
         "Observation length, reward and episode of the three tasks that come from other programs"
         " are as there; what those programs did wrong is off, and on again in these.\n\n"
-        + _table(("`task`", "mistake", "settings"), rows)
+        + table(("`task`", "mistake", "settings"), rows)
     )
 
 
@@ -180,20 +182,25 @@ def _difference(task: Task, other: Task) -> str:
 
 def _settings() -> str:
     """Return the table of all that can be changed of a task."""
+    return settings_of(Task, Sight, left_out=("sight",))
+
+
+def settings_of(*owners: type[Any], left_out: Sequence[str]) -> str:
+    """Return the table of all fields of some dataclasses, with their defaults and meanings."""
     rows = [
         (f"`{field.name}`", _default(field), meaning)
-        for owner in (Task, Sight)
+        for owner in owners
         for field, meaning in _documented(owner)
-        if field.name != "sight"
+        if field.name not in left_out
     ]
     return (
         "## Settings\n\n"
         "Any of these may be given to `gymnasium.make` beside `task`.\n\n"
-        + _table(("setting", "default", "meaning"), rows)
+        + table(("setting", "default", "meaning"), rows)
     )
 
 
-def _documented(owner: type[Task | Sight]) -> list[tuple[Field[Any], str]]:
+def _documented(owner: type[Any]) -> list[tuple[Field[Any], str]]:
     """Return the fields of a dataclass, each with what is written below it."""
     (tree,) = ast.parse(inspect.getsource(owner)).body
     said: dict[str, str] = {}

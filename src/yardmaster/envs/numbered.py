@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from yardmaster.engine.picking import places as at
 from yardmaster.engine.state import NODE_FREE
 from yardmaster.envs.batch import EnvironmentBatch
 from yardmaster.envs.episodes import Episodes, Split
+from yardmaster.envs.rows import RowBatch
 from yardmaster.envs.task import TASKS, Task
 from yardmaster.errors import YardmasterError
 from yardmaster.model.workload import IntArray
@@ -22,16 +24,10 @@ OPTIONS = ("episode",)
 MOST_SEEDS = 2**64
 
 
-class NumberedBatch(EnvironmentBatch):
-    """Environments for Gymnasium, which wants to begin episodes itself."""
+class NumberedRows(RowBatch):
+    """What Gymnasium wants of a batch, whatever its environments are: it begins episodes itself."""
 
-    def __init__(
-        self, episodes: Episodes, size: int, *, threads: int = 1, compiled: bool = True
-    ) -> None:
-        self._asked_for: IntArray | None = None
-        super().__init__(
-            episodes, size, threads=threads, compiled=compiled, autoreset=False, draw=self._next
-        )
+    _asked_for: IntArray | None = None
 
     def _next(self, rows: IntArray) -> IntArray:
         return self._by_seed(rows) if self._asked_for is None else self._asked_for[rows]
@@ -54,13 +50,38 @@ class NumberedBatch(EnvironmentBatch):
         """(size, actions) 1 where an action is legal, as Gymnasium's samplers want it."""
         return self._legal
 
+    def told(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what is known beside the observations, as the next step will write it."""
+        return {
+            "action_mask": self.legal,
+            "now_s": self.now_s,
+            "elapsed_s": self.elapsed_s,
+            "waiting": self.waiting,
+            "episode_number": self.episode_numbers,
+        }
+
+    @abstractmethod
+    def scored(self, rows: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """Return what came of the episodes that ended in the last step, an entry per row."""
+
+
+class NumberedBatch(NumberedRows, EnvironmentBatch):
+    """Environments of picking jobs for Gymnasium."""
+
+    def __init__(
+        self, episodes: Episodes, size: int, *, threads: int = 1, compiled: bool = True
+    ) -> None:
+        super().__init__(
+            episodes, size, threads=threads, compiled=compiled, autoreset=False, draw=self._next
+        )
+
     def free_gpus(self, row: int) -> IntArray:
         """Return the free GPUs of each node of an environment."""
         ints = self._rows[0][row]
         first, nodes = int(ints[NODE_FREE]), self.episodes.cluster.nodes
         return np.asarray(ints[first : first + nodes], dtype=np.int64)
 
-    def scores(self, rows: IntArray) -> dict[str, npt.NDArray[Any]]:
+    def scored(self, rows: IntArray) -> dict[str, npt.NDArray[Any]]:
         """Return what came of the episodes that ended in the last step, an entry per row.
 
         Means are over the jobs that finished; see `envs.playing.Played`.
@@ -103,7 +124,7 @@ def opened(
 
 
 def begin_episodes(
-    batch: NumberedBatch, seed: int | None, options: Mapping[str, Any] | None
+    batch: NumberedRows, seed: int | None, options: Mapping[str, Any] | None
 ) -> None:
     """Begin an episode in every environment.
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-import gymnasium
-import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
-from gymnasium.error import ResetNeeded
-
 from yardmaster.envs.episodes import Split
-from yardmaster.envs.numbered import MOST_SEEDS, begin_episodes, opened
-from yardmaster.envs.observation import Observation, arranged, copied, space
-from yardmaster.envs.picture import RENDER_MODES, checked_mode, picture
+from yardmaster.envs.faces import Shown, SingleEnv
+from yardmaster.envs.numbered import NumberedBatch, opened
+from yardmaster.envs.observation import arranged, space
+from yardmaster.envs.picture import picture
 from yardmaster.envs.task import Task
 
-ROW = np.zeros(1, dtype=np.int64)
-"""The one environment there is."""
 
-
-METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
-
-
-class PickJobEnv(gymnasium.Env[Observation, np.int64]):
+class PickJobEnv(SingleEnv):
     """Pick the next job to start from the queue of a GPU cluster.
 
     ```python
@@ -146,7 +136,7 @@ class PickJobEnv(gymnasium.Env[Observation, np.int64]):
     with every trained policy.
     """
 
-    metadata = METADATA
+    batch: NumberedBatch
 
     def __init__(
         self,
@@ -171,61 +161,15 @@ class PickJobEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             UnknownNameError: if a name or a setting is unknown.
         """
-        self.render_mode = checked_mode(render_mode)
-        self.batch = opened(task, changes, split, size=1, compiled=compiled)
-        self._kind = observation
-        self.observation_space = space(self.batch.task, observation)
-        self.action_space = spaces.Discrete(self.batch.layout.actions)
-        self._is_seeded = False
-        self._is_over = True
+        batch = opened(task, changes, split, size=1, compiled=compiled)
+        super().__init__(shown(batch, observation), render_mode)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; see "Seeding" above."""
-        super().reset(seed=seed)
-        if seed is None and not self._is_seeded:
-            seed = int(self.np_random.integers(MOST_SEEDS, dtype=np.uint64))
-        begin_episodes(self.batch, seed, options)
-        self._is_seeded, self._is_over = True, False
-        return self._observation(), self._info()
 
-    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Carry out an action and go on to the next decision or to the end of the episode."""
-        if self._is_over:
-            raise ResetNeeded("The episode is over, or none has begun: call reset() first.")
-        batch = self.batch
-        batch.step(np.array([action], dtype=np.int64))
-        terminated, truncated = bool(batch.terminated[0]), bool(batch.truncated[0])
-        self._is_over = terminated or truncated
-        info = self._info()
-        if self._is_over:
-            scores = batch.scores(ROW).items()
-            info["scores"] = {name: value.item() for name, value in scores}
-        return self._observation(), float(batch.rewards[0]), terminated, truncated, info
-
-    def _observation(self) -> Observation:
-        batch = self.batch
-        return copied(arranged(batch.observations[0], batch.layout, self._kind))
-
-    def _info(self) -> dict[str, Any]:
-        batch = self.batch
-        return {
-            "action_mask": batch.legal[0].copy(),
-            "now_s": float(batch.now_s[0]),
-            "elapsed_s": float(batch.elapsed_s[0]),
-            "waiting": int(batch.waiting[0]),
-            "episode_number": int(batch.episode_numbers[0]),
-        }
-
-    def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which actions are legal now; what sb3-contrib's learners ask for."""
-        return np.array(self.batch.masks[0])
-
-    def render(self) -> str | None:
-        """Return a picture of the GPUs and the queue as text, if `render_mode` asks for it."""
-        return picture(self.batch, 0) if self.render_mode == "ansi" else None
-
-    def close(self) -> None:
-        """Let go of what the environment holds."""
-        self.batch.close()
+def shown(batch: NumberedBatch, kind: str) -> Shown:
+    """Return environments of picking jobs as Gymnasium shows them, flat or as a dictionary."""
+    return Shown(
+        batch,
+        space(batch.task, kind),
+        partial(arranged, layout=batch.layout, kind=kind),
+        partial(picture, batch),
+    )

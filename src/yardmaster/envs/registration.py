@@ -1,8 +1,8 @@
 """Makes `gymnasium.make("yardmaster/PickJob-v0")` work, without loading Gymnasium itself.
 
 Gymnasium finds an environment only once the package that has it was imported. Importing this module
-registers it: at once if Gymnasium is loaded already, otherwise as soon as somebody loads it. So the
-order of the imports does not matter, and whoever never asks for Gymnasium never waits for it.
+registers ours: at once if Gymnasium is loaded already, otherwise as soon as somebody loads it. So
+the order of the imports does not matter, and whoever never asks for Gymnasium never waits for it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,29 @@ from types import ModuleType
 from typing import Any, cast
 
 PICK_JOB = "yardmaster/PickJob-v0"
-"""Name of the environment; the number goes up when the same actions mean something else."""
+PICK_SCHEDULER = "yardmaster/PickScheduler-v0"
+"""Names of the environments; the number goes up when the same actions mean something else."""
+
+ENTRY_POINTS = {
+    PICK_JOB: (
+        "yardmaster.envs.pick_job:PickJobEnv",
+        "yardmaster.envs.vector:PickJobVectorEnv",
+    ),
+    PICK_SCHEDULER: (
+        "yardmaster.envs.choosing.pick_scheduler:PickSchedulerEnv",
+        "yardmaster.envs.choosing.vector:PickSchedulerVectorEnv",
+    ),
+}
+"""Where the single environment and the many in step are found."""
 
 
 def register() -> None:
     """Tell Gymnasium of the environments, once."""
     import gymnasium
 
-    if PICK_JOB not in gymnasium.registry:
-        gymnasium.register(
-            PICK_JOB,
-            entry_point="yardmaster.envs.pick_job:PickJobEnv",
-            vector_entry_point="yardmaster.envs.vector:PickJobVectorEnv",
-        )
+    for name, (single, many) in ENTRY_POINTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(name, entry_point=single, vector_entry_point=many)
 
 
 class _Loader:

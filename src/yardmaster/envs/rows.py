@@ -125,6 +125,11 @@ class RowBatch(ABC):
     def _numbers(self) -> IntArray:
         """The episodes to draw from."""
 
+    @property
+    @abstractmethod
+    def waiting(self) -> IntArray:
+        """(size,) jobs waiting."""
+
     @abstractmethod
     def _prepared(self, number: int) -> Prepared:
         """Return an episode, laid out; called once for each that is met."""

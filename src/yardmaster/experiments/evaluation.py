@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from yardmaster.engine.picking.sight import Sight
+from yardmaster.envs.choosing.task import CHOOSING_TASKS
 from yardmaster.envs.episodes import FIRST_SEED, Episodes, Split
 from yardmaster.envs.rewards import reward_of
 from yardmaster.envs.task import TASKS, Task
@@ -53,6 +54,11 @@ def task_of(policies: Sequence[Policy], changes: Mapping[str, Any]) -> Task:
     """
     values = dict(changes)
     if "task" in values:
+        if values["task"] in CHOOSING_TASKS:
+            raise YardmasterError(
+                f"{values['task']} is a task of choosing schedulers; `evaluate` is about picking"
+                " jobs. Choosers are schedulers: compare them as meta:PATH."
+            )
         return TASKS[values.pop("task")].changed(**values)
     trained_on = [policy.task for policy in policies if policy.task is not None]
     if not trained_on:

@@ -8,6 +8,7 @@ window. Both are scored by the same definitions.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,6 +106,8 @@ def _of_checkpoint(path: Path) -> Policy:
 
     checkpoint = read_checkpoint(path)
     config = config_from([Layer(checkpoint.config, str(path))])
+    if not isinstance(config.task, Task):
+        raise _chooses(path.parents[1] if path.parent.name == "checkpoints" else path)
     batch = open_batch(config.task, size=1, compiled=False)
     learner = LEARNERS[checkpoint.learner].build(batch, config.settings, config.train.seed)
     try:
@@ -118,11 +121,34 @@ def _of_checkpoint(path: Path) -> Policy:
 
 def _of_file(path: Path) -> Policy:
     from yardmaster.schedulers.learned.policy import load_policy
+    from yardmaster.schedulers.learned.weights_file import PolicyFileError
 
-    policy = load_policy(path)
+    try:
+        policy = load_policy(path)
+    except PolicyFileError:
+        if _is_chooser(path):
+            raise _chooses(path) from None
+        raise
     table = policy.file.about.get("task")
     task = Task.from_table(table) if isinstance(table, dict) else None
     return Policy(_name(path), policy.sight, compiled_choice(policy), task)
+
+
+def _is_chooser(path: Path) -> bool:
+    from yardmaster.schedulers.meta.chooser_file import read_chooser
+
+    with suppress(YardmasterError):
+        read_chooser(path)
+        return True
+    return False
+
+
+def _chooses(path: Path) -> YardmasterError:
+    return YardmasterError(
+        f"{path} chooses schedulers and plays no episodes of picking jobs. It is a scheduler"
+        f" itself: yardmaster compare --schedulers srpt+skip,meta:{path}, or `yardmaster experiment"
+        f" run` with meta:{path} among the schedulers."
+    )
 
 
 def compiled_choice(policy: LearnedPolicy, *, compiled: bool = True) -> Choose:

@@ -75,6 +75,7 @@ class Schedule:
         engine: which engine made it.
         notes: what the reader must know (jobs that could not be placed, features not modelled).
         choices: how often each scheduler of a menu was chosen, where one was chosen.
+        switches: how often another one was chosen than the one at work.
     """
 
     workload: Workload
@@ -95,6 +96,7 @@ class Schedule:
     segment_wasted_s: FloatArray = field(default_factory=lambda: np.zeros(0))
     outages: tuple[Outage, ...] = ()
     choices: Mapping[str, int] = field(default_factory=dict)
+    switches: int = 0
 
     def __post_init__(self) -> None:
         """Fill in what plain schedules leave out: one segment a job, none of it wasted."""

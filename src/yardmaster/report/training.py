@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
+from yardmaster.experiments.training.evaluation import ANY_HIGHER_IS_BETTER
 from yardmaster.experiments.training.folder import RunFolder, read_json
 from yardmaster.experiments.training.tuning import Trial, TuneResult
 from yardmaster.report.drawing import INK, WIDTH_IN
@@ -31,6 +31,11 @@ _TITLES = {
     "utilisation": "utilisation",
     "makespan_s": "makespan (s)",
     "unfinished": "unfinished jobs",
+    "jct_gap": "completion time / the best of the menu − 1",
+    "p95_gap": "95th percentile / the best of the menu − 1",
+    "mixed_gap": "mixed cost / the best of the menu − 1",
+    "p95_jct_s": "95th percentile of completion times (s)",
+    "late": "share of jobs that are late",
 }
 
 
@@ -65,7 +70,7 @@ def _paint(axes: Axes, rows: Sequence[dict[str, str]], metric: str) -> None:
         level = float(rows[0][name] or "nan")
         axes.axhline(level, color=INK, linestyle=dash, label=name.removeprefix(prefix))
     axes.set_xlabel("environment steps")
-    better = "higher" if HIGHER_IS_BETTER[metric] else "lower"
+    better = "higher" if ANY_HIGHER_IS_BETTER[metric] else "lower"
     axes.set_ylabel(f"{_TITLES[metric]}, {better} is better")
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
@@ -75,7 +80,7 @@ def _paint(axes: Axes, rows: Sequence[dict[str, str]], metric: str) -> None:
 def trials_table(result: TuneResult) -> Table:
     """Return the trials of a sweep, best first."""
     names = list(dict.fromkeys(name for trial in result.trials for name in trial.values))
-    sign = -1.0 if HIGHER_IS_BETTER[result.metric] else 1.0
+    sign = -1.0 if ANY_HIGHER_IS_BETTER[result.metric] else 1.0
     ranked = sorted(
         result.trials,
         key=lambda trial: (trial.score is None, sign * (trial.score or 0.0), trial.number),

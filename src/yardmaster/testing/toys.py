@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from yardmaster.engine.choosing.sight import ChoiceLayout
 from yardmaster.engine.picking.layout import Layout
 
 SECONDS = 100.0
@@ -99,6 +100,89 @@ class OneMachine:
     def snapshot(self) -> dict[str, Any]:
         """Return everything needed to go on from here."""
         arrays = ("lengths", "observations", "masks", "best_returns", "_returns", "_steps")
+        kept: dict[str, Any] = {name: getattr(self, name).copy() for name in arrays}
+        return kept | {"dice": self._dice.bit_generator.state}
+
+    def restore(self, snapshot: Mapping[str, Any]) -> None:
+        """Go on from a snapshot."""
+        for name, value in snapshot.items():
+            if name == "dice":
+                self._dice.bit_generator.state = value
+            else:
+                getattr(self, name)[...] = value
+
+
+class WhichRegime:
+    """In every regime another scheduler is right; only the recent past tells which regime it is.
+
+    A right choice earns 1, a wrong one nothing, and an episode has `steps` of them, so that its
+    best return is `steps`. The first regime is met nine times as often as any other. Satisfies
+    `yardmaster.envs.protocol.Batch`.
+    """
+
+    def __init__(self, size: int, regimes: int = 3, steps: int = 6) -> None:
+        self.size = size
+        self.steps = steps
+        self.layout = ChoiceLayout(
+            ("noise", "clock"), tuple(f"trace_{place}" for place in range(2 * regimes)), regimes
+        )
+        self.observations = np.zeros((size, self.layout.length), dtype=np.float32)
+        self.masks = np.ones((size, regimes), dtype=np.bool_)
+        self.rewards = np.zeros(size)
+        self.terminated = np.zeros(size, dtype=np.bool_)
+        self.truncated = np.zeros(size, dtype=np.bool_)
+        self.elapsed_s = np.ones(size)
+        self.final_observations = self.observations.copy()
+        self.final_masks = self.masks.copy()
+        self.episode_returns = np.zeros(size)
+        self.episode_steps = np.full(size, steps)
+        self.episode_noops = np.zeros(size, dtype=np.int64)
+        self.groups = np.zeros(size, dtype=np.int64)
+        """(size,) the regime each environment is in: the right choice."""
+        self.group_count = regimes
+        self._returns = np.zeros(size)
+        self._taken = np.zeros(size, dtype=np.int64)
+        self._dice = np.random.default_rng(0)
+
+    def reset(self, seed: int, *, staggered: bool = False) -> None:
+        """Begin fresh episodes, staggered ones at different steps."""
+        self._dice = np.random.default_rng(seed)
+        self._begin(np.arange(self.size))
+        if staggered:
+            self._taken[:] = self._dice.integers(self.steps, size=self.size)
+        self._look()
+
+    def _begin(self, rows: npt.NDArray[np.int64]) -> None:
+        odds = np.ones(self.group_count)
+        odds[0] = 9.0
+        self.groups[rows] = self._dice.choice(self.group_count, len(rows), p=odds / odds.sum())
+        self._returns[rows] = 0.0
+        self._taken[rows] = 0
+
+    def _look(self) -> None:
+        dice, trace = self._dice, 2 * self.groups
+        self.observations[:] = 0.3 * dice.random(self.observations.shape)
+        self.observations[:, 1] = self._taken / self.steps
+        for half in range(2):  # a trace of two numbers, both of which every regime has its own of
+            self.observations[np.arange(self.size), 2 + trace + half] += 0.7
+
+    def step(self, actions: npt.NDArray[np.int64]) -> None:
+        """Choose in every environment."""
+        self.rewards[:] = actions == self.groups
+        self._returns += self.rewards
+        self._taken += 1
+        self.terminated[:] = self._taken >= self.steps
+        ended = np.flatnonzero(self.terminated)
+        self.episode_returns[ended] = self._returns[ended]
+        self._look()
+        self.final_observations[ended] = self.observations[ended]
+        if len(ended):
+            self._begin(ended)
+            self._look()
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return everything needed to go on from here."""
+        arrays = ("observations", "groups", "_returns", "_taken")
         kept: dict[str, Any] = {name: getattr(self, name).copy() for name in arrays}
         return kept | {"dice": self._dice.bit_generator.state}
 

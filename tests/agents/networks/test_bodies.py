@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from yardmaster.agents.networks import ARCHITECTURES, NetworkSettings, actor_critic
+from yardmaster.agents.networks import FOR_PICKING, NetworkSettings, actor_critic
 from yardmaster.engine.picking.layout import Layout
 
-TOKENS = [name for name in ARCHITECTURES if name != "mlp"]
+TOKENS = [name for name in FOR_PICKING if name != "mlp"]
 
 
 def layout(window: int = 6, slots: int = 4, number: int = 2) -> Layout:
@@ -50,7 +50,7 @@ def network(arch: str, where: Layout, seed: int = 3):
     ("arch", "slots", "number"),
     [
         (arch, slots, number)
-        for arch in ARCHITECTURES
+        for arch in FOR_PICKING
         for slots, number in [(4, 2), (4, 0), (0, 2), (0, 0)]
         if slots or arch != "cross-attention"
     ],
@@ -92,7 +92,7 @@ def test_padding_is_nothing(arch):
     torch.testing.assert_close(found[:, [0, 1, 2, 3, 9]], logits[:, [0, 1, 2, 3, 6]])
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 def test_masks_change_no_legal_logit(arch):
     """What is saved by computing legal actions only does not show in them."""
     where = layout()
@@ -102,7 +102,7 @@ def test_masks_change_no_legal_logit(arch):
     torch.testing.assert_close(made.logits(seen, masks)[masks], made.logits(seen)[masks])
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 def test_globals_are_found_where_they_stand(arch):
     """The first and the last number of this observation are globals, and both make a difference."""
     where = layout()
@@ -115,7 +115,7 @@ def test_globals_are_found_where_they_stand(arch):
         assert not torch.allclose(values, made.value(seen))
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 def test_the_seed_decides_the_weights(arch):
     """Equal seeds give equal weights, others do not, and PyTorch's own dice stay untouched."""
     before = torch.get_rng_state()
@@ -130,7 +130,7 @@ def test_the_seed_decides_the_weights(arch):
     )
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 def test_a_new_policy_prefers_nothing_but_not_waiting(arch):
     """At first the logits of jobs are nearly equal and the no-op's lower by its bias."""
     where = layout()
@@ -140,7 +140,7 @@ def test_a_new_policy_prefers_nothing_but_not_waiting(arch):
     assert (logits[:, 6] - logits[:, :6].mean(dim=1) + 2.0).abs().max() < 0.3
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", FOR_PICKING)
 def test_policy_and_critic_share_nothing(arch):
     """The value's gradient reaches the critic only, and the logits' the policy only."""
     where = layout()

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from yardmaster.agents.networks import ARCHITECTURES, NetworkSettings, q_network
+from yardmaster.agents.networks import FOR_PICKING, NetworkSettings, q_network
 from yardmaster.agents.networks.heads import duel
 from yardmaster.agents.networks.layers import linear
 from yardmaster.agents.networks.noisy import NoisyLinear
@@ -20,7 +20,7 @@ def seen(rows: int = 6) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("arch", "dueling", "noisy", "atoms", "head_hidden"),
-    list(itertools.product(ARCHITECTURES, [False, True], [False, True], [1, 5], [0, 6])),
+    list(itertools.product(FOR_PICKING, [False, True], [False, True], [1, 5], [0, 6])),
 )
 def test_every_combination_of_heads_works(arch, dueling, noisy, atoms, head_hidden):
     """Values have the promised shape, every weight gets a gradient, expectations are in range."""

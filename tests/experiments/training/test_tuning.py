@@ -88,7 +88,7 @@ def test_bad_trials_are_given_up(short, out: Path, monkeypatch: pytest.MonkeyPat
             found.updates, found.steps, found.seconds, found.metric, means, {}, found.is_best
         )
 
-    from yardmaster.experiments.training.evaluation import Referee
+    from yardmaster.experiments.training.referee import Referee
 
     honest = Referee.evaluate
     monkeypatch.setattr(Referee, "evaluate", scored)

@@ -46,6 +46,17 @@ def test_only_shared_units_are_paired():
     assert found.change("small", "mean_jct_s").mean == pytest.approx(1.0)
 
 
+def test_of_shares_the_difference_counts():
+    """Explosions may be 0 with all parts: what changes is told in percentage points."""
+    table = trainings({"full": 1.0, "small": 2.0}).with_columns(
+        queue_exploded=pl.when(pl.col("variant") == "full").then(0.0).otherwise(0.25)
+    )
+    found = ablation(table)
+    assert found is not None
+    assert found.change("small", "queue_exploded") == pytest.approx((0.25, 0.25, 0.25))
+    assert found.measures == ["mean_jct_s", "jain_jobs", "queue_exploded"]
+
+
 def test_other_experiments_are_no_ablation(table: pl.DataFrame):
     """Without variants, or without the whole to compare with, there is nothing to report."""
     assert ablation(table) is None

@@ -9,9 +9,11 @@ from yardmaster.engine.choosing.sight import ChoiceLayout
 from yardmaster.errors import InvalidConfigError
 from yardmaster.names import unknown
 
-ARCHITECTURES = ("mlp", "kernel", "self-attention", "cross-attention", "regime")
+FOR_PICKING = ("mlp", "kernel", "self-attention", "cross-attention")
+"""Architectures that can pick jobs."""
 FOR_CHOOSING = ("mlp", "regime")
-"""Architectures that can choose schedulers; all but `regime` can pick jobs."""
+"""Architectures that can choose schedulers."""
+ARCHITECTURES = (*FOR_PICKING, "regime")
 
 
 @dataclass(frozen=True, slots=True)

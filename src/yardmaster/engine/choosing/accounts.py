@@ -97,6 +97,7 @@ from yardmaster.engine.state import (
     JOB_SHAPE,
     JOBS,
     NEXT_ARRIVAL,
+    NODE_DOWN,
     NODE_FIRST_GPU,
     NODE_FREE,
     NODE_TYPE,
@@ -220,10 +221,19 @@ def _count(
     purse[WORK_SUM] += sign * run_s * gpus
     purse[GPUS_SUM] += sign * gpus
     purse[PRIORITY_SUM] += sign * fact(ints, facts, PRIORITY, job)
-    purse[BSLD_RATE] += sign / max(true_s, SHORT_S)
-    purse[SLD_RATE] += sign / max(true_s, 1.0)
+    if _is_before_first_start(ints, job, sign):
+        purse[BSLD_RATE] += sign / max(true_s, SHORT_S)
+        purse[SLD_RATE] += sign / max(true_s, 1.0)
     if fact(ints, facts, DEADLINE, job) < math.inf:
         book[WITH_DEADLINE] += sign
+
+
+@hot_kernel
+def _is_before_first_start(ints: Ints, job: int, sign: int) -> bool:
+    """Whether a job that comes (1) has never run, or one that has just started (−1) had not."""
+    if not (REAL_CLUSTERS and ints[IS_REAL] == 1):
+        return True
+    return ints[ints[ROUNDS] + job] == (0 if sign > 0 else 1)
 
 
 @kernel
@@ -391,9 +401,10 @@ def pass_seconds(
     earn(purse, Term.IN_SYSTEM, (waiting + running) * seconds / jobs)
     earn(purse, Term.BOUNDED_SLOWDOWN, purse[BSLD_RATE] * seconds / jobs)
     earn(purse, Term.SLOWDOWN, purse[SLD_RATE] * seconds / jobs)
-    earn(purse, Term.IDLE, (1.0 - book[BUSY_GPUS] / float(ints[GPUS])) * seconds)
-    if rules[USES_ENERGY] == 1:
-        earn(purse, Term.ENERGY, _watts(ints, facts) * seconds / JOULES_PER_KWH)
+    if book[ENDED] < jobs:  # jobs that can never run may still come; nobody stands idle for them
+        earn(purse, Term.IDLE, (1.0 - book[BUSY_GPUS] / float(ints[GPUS])) * seconds)
+        if rules[USES_ENERGY] == 1:
+            earn(purse, Term.ENERGY, _watts(ints, facts) * seconds / JOULES_PER_KWH)
     if rules[USES_TAIL] == 1:
         earn(purse, Term.TAIL, _old_job_seconds(ints, reals, facts, book, seconds) / jobs)
     if rules[BUCKETS] > 0:
@@ -409,6 +420,8 @@ def _watts(ints: Ints, facts: Reals) -> float:
         gpus = after - ints[ints[NODE_FIRST_GPU] + node]
         kind = ints[ints[NODE_TYPE] + node]
         busy = gpus - ints[ints[NODE_FREE] + node]
+        if REAL_CLUSTERS and ints[IS_REAL] == 1 and ints[ints[NODE_DOWN] + node] == 1:
+            busy = 0  # nothing is free on a node that is away, and nothing in use
         total += gpus * facts[IDLE_W_AT + kind] + busy * facts[EXTRA_W_AT + kind]
     return total
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from yardmaster.engine import compilation
 
 CHOOSING_MODULES = (
@@ -30,6 +32,7 @@ class Choosing(NamedTuple):
     step_parts: Callable[..., None]
     score_one: Callable[..., None]
     drive: Callable[..., int]
+    decide: Callable[..., int]
     is_compiled: bool
 
 
@@ -39,6 +42,7 @@ _ENTRY_POINTS = {
     "step_parts": "many.step_parts",
     "score_one": "nets.score_one",
     "drive": "driving.drive",
+    "decide": "driving.decide",
 }
 
 _compiled: dict[bool, Choosing] = {}
@@ -49,9 +53,9 @@ def plain() -> Choosing:
     found = {}
     for name, place in _ENTRY_POINTS.items():
         module, _, function = place.partition(".")
-        found[name] = getattr(
-            importlib.import_module(f"yardmaster.engine.choosing.{module}"), function
-        )
+        own = getattr(importlib.import_module(f"yardmaster.engine.choosing.{module}"), function)
+        # Dice are mixed by products that are meant to overflow, of which NumPy would warn.
+        found[name] = np.errstate(over="ignore")(own)
     return Choosing(**found, is_compiled=False)
 
 

@@ -22,6 +22,27 @@ def favourite(members: int, scores: Reals) -> int:
     return best
 
 
+@kernel
+def _decide(
+    ints: Ints,
+    reals: Reals,
+    rules: Ints,
+    scales: Reals,
+    facts: Reals,
+    book: Ints,
+    purse: Reals,
+    view: Reals,
+    net: Ints,
+    weights: Reals,
+    scores: Reals,
+    scratch: Reals,
+) -> int:
+    """Look, and return the scheduler that the network prefers."""
+    look(ints, reals, rules, scales, facts, book, purse, view)
+    score(net, weights, view, scores, scratch)
+    return favourite(rules[MEMBERS], scores)
+
+
 @spliced_kernel
 def _drive(
     ints: Ints,
@@ -41,9 +62,9 @@ def _drive(
     for _ in range(decisions):
         if book[IS_OVER] != End.NOT_YET:
             break
-        look(ints, reals, rules, scales, facts, book, purse, view)
-        score(net, weights, view, scores, scratch)
-        action = favourite(rules[MEMBERS], scores)
+        action = _decide(
+            ints, reals, rules, scales, facts, book, purse, view, net, weights, scores, scratch
+        )
         step(ints, reals, rules, scales, facts, book, purse, action)
     return book[IS_OVER]
 
@@ -79,4 +100,36 @@ def drive(
         bare(scores),
         bare(scratch),
         decisions,
+    )
+
+
+@entry_point
+def decide(
+    ints: Any,
+    reals: Any,
+    rules: Any,
+    scales: Any,
+    facts: Any,
+    book: Any,
+    purse: Any,
+    view: Any,
+    net: Any,
+    weights: Any,
+    scores: Any,
+    scratch: Any,
+) -> int:
+    """Return the scheduler that the network would put to work now; nothing changes."""
+    return _decide(
+        bare(ints),
+        bare(reals),
+        bare(rules),
+        bare(scales),
+        bare(facts),
+        bare(book),
+        bare(purse),
+        bare(view),
+        bare(net),
+        bare(weights),
+        bare(scores),
+        bare(scratch),
     )

@@ -61,7 +61,7 @@ class ChoiceSight:
     """Which schedulers there are to choose from, what is seen, and when a choice is due."""
 
     menu: tuple[str, ...] = DEFAULT_MENU
-    """The schedulers, in the scheduler language; the first is at work until the first decision."""
+    """The schedulers, in the scheduler language; in which order does not matter."""
     every_s: float = 0.0
     """Least seconds between two decisions; 0: at every event at which there is a choice."""
     information: str = "clairvoyant"

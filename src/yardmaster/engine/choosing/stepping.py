@@ -1,8 +1,9 @@
 """One environment: put a scheduler to work, let time pass until the next decision, look.
 
-The chooser is asked before a scheduling pass in which there is something to choose: at least two
-jobs wait and a GPU is free, and `every_s` seconds have passed since the last decision. All passes
-until the next decision are the chosen scheduler's.
+The chooser is asked before the first scheduling pass of all, so that no other scheduler has a part
+in what follows, and then before a pass in which there is something to choose: at least two jobs
+wait and a GPU is free, and `every_s` seconds have passed since the last decision. All passes until
+the next decision are the chosen scheduler's.
 """
 
 from __future__ import annotations
@@ -110,10 +111,11 @@ def begin(
     book: Ints,
     purse: Reals,
 ) -> None:
-    """Begin an episode: let time pass until the first decision, under the first scheduler."""
+    """Begin an episode: let time pass until the first decision, before which nobody decides."""
     begin_step(purse)
     purse[ASKED_S] = -math.inf
     put_to_work(ints, reals, facts, book, 0)
+    book[CURRENT] = NOTHING  # to choose at first is not to change
     _pass_time(ints, reals, rules, scales, facts, book, purse)
 
 
@@ -130,8 +132,8 @@ def step(
 ) -> None:
     """Put the chosen scheduler to work and go on to the next decision or to the episode's end.
 
-    A number that is not on the menu leaves the scheduler as it is. An episode in which there is
-    never anything to choose ends with its first step.
+    A number that is not on the menu leaves the scheduler as it is, at first the menu's first. An
+    episode in which there is never anything to choose ends with its first step.
     """
     if book[STEPS] > 0:  # what accrued before the first decision is earned with it
         begin_step(purse)
@@ -139,8 +141,9 @@ def step(
     if 0 <= action < rules[MEMBERS]:
         book[CHOICES_AT + action] += 1
         if action != book[CURRENT]:
-            book[SWITCHES] += 1
-            earn(purse, Term.SWITCH, 1.0 / facts[PLACEABLE])
+            if book[CURRENT] != NOTHING:
+                book[SWITCHES] += 1
+                earn(purse, Term.SWITCH, 1.0 / facts[PLACEABLE])
             put_to_work(ints, reals, facts, book, action)
     purse[ASKED_S] = reals[NOW]
     _start_jobs(ints, reals, rules, facts, book, purse)
@@ -186,6 +189,8 @@ def _pass_time(
 @hot_kernel
 def _is_asked(ints: Ints, reals: Reals, scales: Reals, purse: Reals) -> bool:
     """Whether there is something to choose now."""
+    if purse[ASKED_S] == -math.inf:
+        return ints[QUEUED] >= 1
     has_room = ints[FREE_GPUS] > 0 or ints[HAS_SHARING] == 1
     is_due = reals[NOW] - purse[ASKED_S] >= scales[EVERY_S]
     return ints[QUEUED] >= 2 and has_room and is_due

@@ -91,7 +91,7 @@ for _name, _meaning, _weights in (
     (
         "mixed",
         "completion times, their tail, deadlines and energy together",
-        {"in_system": -0.45, "tail": -0.45, "late": -0.1, "energy": -0.05},
+        {"in_system": -0.45, "tail": -0.2, "late": -0.1, "energy": -0.05},
     ),
 ):
     CHOOSING_REWARDS.add(_name, ChoosingReward(_meaning, _weights))

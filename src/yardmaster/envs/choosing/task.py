@@ -41,7 +41,7 @@ class ChoosingTask:
     """Distinct training episodes; they are drawn again and again."""
     reward: str | Mapping[str, float] = "jct"
     """A name of `CHOOSING_REWARDS`, or weights of terms."""
-    tail: tuple[float, float] = (0.85, 1.1)
+    tail: tuple[float, float] = (0.85, 2.0)
     """Ages between which a job counts as old, by the best 95th percentile."""
     labelled: bool = False
     """Whether the chooser is told which regime it is in."""
@@ -105,4 +105,8 @@ CHOOSING_TASKS.add(
 CHOOSING_TASKS.add(
     "drifting-regimes",
     ChoosingTask(families=("drift",), sight=ChoiceSight(menu=GANG_MENU, information="estimate")),
+)
+CHOOSING_TASKS.add(
+    "hard-and-drifting",
+    CHOOSING_TASKS["hard-regimes"].changed(families=("hard", "drift"), every_s=300.0),
 )

@@ -32,6 +32,7 @@ from pydantic import Field, field_validator
 
 from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.line_up import parse_schedulers
+from yardmaster.experiments.suite.measuring import MIXED
 from yardmaster.experiments.suite.settings import Label, OwnWorkload, Setting
 from yardmaster.metrics.catalogue import METRIC_NAMES, metric
 from yardmaster.model.documents import Document, read_toml, validate
@@ -150,8 +151,10 @@ class Suite(Document):
     @classmethod
     def _can_be_minimised(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
+            if name == MIXED:
+                continue
             if name not in METRIC_NAMES:
-                raise ValueError(str(unknown("metric", name, METRIC_NAMES)))
+                raise ValueError(str(unknown("metric", name, (*METRIC_NAMES, MIXED))))
             if metric(name).better != "lower":
                 raise ValueError(f"{name} is no metric of which less is better")
         return names

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection
 from typing import cast
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.suite.batch import Batch, Kit, Outcome, run_batch
+from yardmaster.experiments.worker_process import begin_worker
 
 PATIENCE_S = 0.5
 """How long to wait for an outcome before looking whether somebody wants to stop."""
@@ -73,20 +71,5 @@ class LocalEngine:
     def _started(self) -> ProcessPoolExecutor:
         # Fresh processes: a fork would copy threads' locks and whatever the caller had open.
         return ProcessPoolExecutor(
-            self._workers, multiprocessing.get_context("spawn"), initializer=_begin
+            self._workers, multiprocessing.get_context("spawn"), initializer=begin_worker
         )
-
-
-def _begin() -> None:
-    """Prepare a worker: Ctrl-C is the parent's to handle, and without a parent there is no work."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """Leave when the parent is gone, even if it was killed; nobody would take the outcome."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        os._exit(1)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from yardmaster.experiments.training.folder import write_json
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.model.workload import FloatArray
 from yardmaster.schedulers.language import order_files
+
+if TYPE_CHECKING:
+    import polars as pl
 
 EngineName = Literal["local", "ray"]
 Announce = Callable[[str], None]
@@ -82,6 +85,7 @@ def run_suite(
     only_estimate: bool = False,
     progress: Progress | None = None,
     announce: Announce | None = None,
+    described: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> SuiteResult:
     """Make every run of an experiment that its folder does not hold yet, and write the table.
 
@@ -95,6 +99,7 @@ def run_suite(
         only_estimate: say what there is to do and how long it will take, and do no more.
         progress: told how many of the runs that are to be made have been.
         announce: told in sentences what happens.
+        described: given the table before it is written, to say more about its runs.
 
     Raises:
         YardmasterError: if a name is unknown, the folder holds something else, or the engine
@@ -111,12 +116,17 @@ def run_suite(
         place.take_up(suite, overwrite=overwrite)
         store = stack.enter_context(opened(place.store))
         work = _Work(suite, cells, place, store, announce=announce or _nothing, progress=progress)
+        work.described = described or work.described
         is_stopped = stack.enter_context(asked_to_stop(work.announce, work="the batches under way"))
         return work.carry_out(engine, workers, address, is_stopped, only_estimate=only_estimate)
 
 
 def _nothing(_news: str) -> None:
     """Tell nobody."""
+
+
+def _as_it_is(table: pl.DataFrame) -> pl.DataFrame:
+    return table
 
 
 class _Work:
@@ -145,6 +155,7 @@ class _Work:
         self.failures: dict[str, Failure] = {}
         self.made = 0
         self.estimate_s = 0.0
+        self.described: Callable[[pl.DataFrame], pl.DataFrame] = _as_it_is
 
     def carry_out(
         self,
@@ -294,7 +305,8 @@ class _Work:
     def _write(self, engine: str, workers: int) -> None:
         """Write the table and what belongs to it."""
         known = [cell for cell in self.cells if cell.key not in self.failures]
-        write_results(results_table(known, self.store, self.suite.objectives), self.place.results)
+        table = results_table(known, self.store, self.suite.objectives)
+        write_results(self.described(table), self.place.results)
         if self.failures:
             lost = [{"run": str(one.cell), "reason": one.reason} for one in self._failed()]
             write_json(self.place.failures, lost)

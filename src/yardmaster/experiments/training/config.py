@@ -1,7 +1,8 @@
 """What a training run is asked to do, from TOML and from options.
 
 ```toml
-[task]              # what is scheduled where: `yardmaster.envs.task.Task`, and of its `Sight`
+[task]              # what is scheduled where: `envs.task.Task` and its `Sight`, or
+                    # `envs.choosing.task.ChoosingTask` and its `ChoiceSight`
 preset = "default"
 [learner]           # who learns, and how: the settings of the learner
 name = "ppo"
@@ -23,23 +24,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from yardmaster.errors import InvalidConfigError, YardmasterError
-from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
+from yardmaster.experiments.training.evaluation import ANY_HIGHER_IS_BETTER
+from yardmaster.experiments.training.kinds import TaskKind, kind_named, kind_of
 from yardmaster.experiments.training.tables import (
     NONE,
     checked,
     filled,
-    kinds_of,
     read_tables,
     table_of,
 )
 from yardmaster.names import did_you_mean
 
 if TYPE_CHECKING:
+    from yardmaster.envs.choosing.task import ChoosingTask
     from yardmaster.envs.task import Task
 
 TABLES = ("task", "learner", "train")
 COMMAND = "yardmaster train"
-DEFAULT_LEARNER = "ppo"
 DEFAULT_TASK = "default"
 BUDGET = "total_steps"
 """The learners' setting that says for how many environment steps they will be trained."""
@@ -65,17 +66,19 @@ class TrainSettings:
     eval_episodes: int = 32
     """Validation episodes, always the same."""
     metric: str = "returns"
-    """What the best policy is chosen by: returns, jct_s, wait_s, bounded_slowdown, slowdown,
-    utilisation, makespan_s or unfinished."""
+    """What the best policy is chosen by: returns, jct_s, wait_s, bounded_slowdown or unfinished;
+    for picking jobs also slowdown, utilisation or makespan_s; for choosing schedulers also jct_gap,
+    p95_gap, mixed_gap, p95_jct_s or late."""
     against: tuple[str, ...] | None = None
     """Heuristics that play the validation episodes too; by default the well-known ones that can
-    play the task."""
+    play the task, or the schedulers of the menu."""
     patience: int | None = None
     """Stop after so many evaluations in a row without a new best."""
     checkpoint_every: int | str = "300s"
     """Environment steps between checkpoints, or seconds, written "300s"."""
     threads: int | None = None
-    """Threads of torch and of the environments; by default one per core."""
+    """Threads of torch and of the environments; none: one per core. For choosing schedulers one
+    unless said otherwise."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the network is."""
     tensorboard: bool | None = None
@@ -94,10 +97,8 @@ class TrainSettings:
             for name, low in least.items()
             if (value := getattr(self, name)) is not None and value < low
         ]
-        if self.metric not in HIGHER_IS_BETTER:
-            hint = did_you_mean(self.metric, HIGHER_IS_BETTER)
-            known = ", ".join(HIGHER_IS_BETTER)
-            mistakes.append(f"metric: unknown metric {self.metric!r}.{hint} Known: {known}")
+        if self.metric not in ANY_HIGHER_IS_BETTER:
+            mistakes.append(_no_metric(self.metric, ANY_HIGHER_IS_BETTER))
         if self.checkpoint_steps is None and not self.checkpoint_s:
             mistakes.append(
                 "checkpoint_every: must be a number of steps above 0, or seconds such as '300s',"
@@ -119,11 +120,16 @@ class TrainSettings:
         return float(found[1]) if found else None
 
 
+def _no_metric(metric: str, known: Mapping[str, bool]) -> str:
+    hint = did_you_mean(metric, known)
+    return f"metric: unknown metric {metric!r}.{hint} Known: {', '.join(known)}"
+
+
 @dataclass(frozen=True, slots=True)
 class TrainConfig:
     """Everything a training run is asked to do, resolved."""
 
-    task: Task
+    task: Task | ChoosingTask
     learner: str
     """Name of the learner."""
     settings: Any
@@ -134,12 +140,17 @@ class TrainConfig:
     task_preset: str = DEFAULT_TASK
     """The same of the task."""
 
+    @property
+    def kind(self) -> TaskKind:
+        """What kind of task it is."""
+        return kind_of(self.task)
+
     def tables(self) -> dict[str, Any]:
         """Return it as tables that `config_from` reads to the same effect."""
         settings = table_of(self.settings)
         del settings[BUDGET]  # said once, by train.steps
         return {
-            "task": {"preset": self.task_preset} | _task_table(self.task),
+            "task": {"preset": self.task_preset} | _task_table(self.kind, self.task),
             "learner": {"name": self.learner, "preset": self.preset} | settings,
             "train": table_of(self.train),
         }
@@ -186,52 +197,59 @@ def config_from(layers: Sequence[Layer]) -> TrainConfig:
         InvalidConfigError: with every mistake of the first layer that has any.
         UnknownNameError: for a task, learner or preset that does not exist.
     """
-    from yardmaster.agents.learners import LEARNERS
-    from yardmaster.envs.task import TASKS
-
     for layer in layers:
         _refuse_unknown_tables(layer)
-    learner = _chosen(layers, "learner", "name", DEFAULT_LEARNER)
-    preset = _chosen(layers, "learner", "preset", "default")
     task_preset = _chosen(layers, "task", "preset", DEFAULT_TASK)
-    settings = LEARNERS[learner].preset(preset)
-    task = TASKS[task_preset]
-    train = TrainSettings(steps=settings.total_steps)
+    kind = kind_named(task_preset)
+    learner = _chosen(layers, "learner", "name", kind.default_learner)
+    preset = _chosen(layers, "learner", "preset", "default")
+    settings = kind.learner_settings(learner, preset)
+    task = kind.tasks()[task_preset]
+    train = TrainSettings(
+        steps=settings.total_steps, eval_episodes=kind.eval_episodes, threads=kind.threads
+    )
     for layer in layers:
         mistakes: list[str] = []
-        task = _task_filled(task, _without(layer.table("task"), "preset"), mistakes)
+        task = _task_filled(kind, task, _without(layer.table("task"), "preset"), mistakes)
         own = _without(layer.table("learner"), "name", "preset")
         if BUDGET in own:
             mistakes.append(f"learner.{BUDGET}: is said by train.steps")
             del own[BUDGET]
         settings = filled(settings, own, "learner", mistakes)
-        train = filled(train, layer.table("train"), "train", mistakes)
+        judged = _with_known_metric(kind, layer.table("train"), mistakes)
+        train = filled(train, judged, "train", mistakes)
         if mistakes:
             raise InvalidConfigError(layer.where, mistakes)
     config = TrainConfig(task, learner, settings, train, preset, task_preset)
     return config.with_train()
 
 
-def _task_kinds() -> dict[str, Any]:
-    """Return the kinds of a task's settings; those of its sight stand beside them in a table."""
-    from yardmaster.engine.picking.sight import Sight
-    from yardmaster.envs.task import Task
+def _with_known_metric(
+    kind: TaskKind, table: Mapping[str, Any], mistakes: list[str]
+) -> Mapping[str, Any]:
+    """Return a `train` table without a metric that this kind of task does not have."""
+    metric = table.get("metric")
+    if not isinstance(metric, str) or metric in kind.higher_is_better:
+        return table
+    mistakes.append(f"train.{_no_metric(metric, kind.higher_is_better)}")
+    return _without(table, "metric")
 
-    return _without(kinds_of(Task), "sight") | kinds_of(Sight)
 
-
-def _task_filled(base: Task, table: Mapping[str, Any], mistakes: list[str]) -> Task:
-    values = checked(table, _task_kinds(), "task", mistakes)
+def _task_filled(
+    kind: TaskKind, base: Any, table: Mapping[str, Any], mistakes: list[str]
+) -> Task | ChoosingTask:
+    values = checked(table, kind.setting_kinds(), "task", mistakes)
     try:
-        return base.changed(**values)
+        changed: Task | ChoosingTask = base.changed(**values)
     except YardmasterError as error:
         mistakes.append(f"task: {error}")
-        return base
+        changed = base
+    return changed
 
 
-def _task_table(task: Task) -> dict[str, Any]:
+def _task_table(kind: TaskKind, task: Task | ChoosingTask) -> dict[str, Any]:
     """Return a task as a table, what it leaves open included."""
-    return dict.fromkeys(_task_kinds(), NONE) | task.to_table()
+    return dict.fromkeys(kind.setting_kinds(), NONE) | task.to_table()
 
 
 def _chosen(layers: Sequence[Layer], table: str, key: str, default: str) -> str:

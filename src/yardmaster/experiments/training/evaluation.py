@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from yardmaster.errors import YardmasterError
-from yardmaster.metrics.statistics import Interval, paired_difference
+from yardmaster.metrics.statistics import Interval
 
 if TYPE_CHECKING:
     from yardmaster.envs.task import Task
@@ -32,7 +32,24 @@ HIGHER_IS_BETTER: Mapping[str, bool] = {
     "makespan_s": False,
     "unfinished": False,
 }
-"""The metrics of an episode, and which way is better."""
+"""The metrics of an episode in which jobs are picked, and which way is better."""
+
+CHOOSERS_HIGHER_IS_BETTER: Mapping[str, bool] = {
+    "returns": True,
+    "jct_gap": False,
+    "p95_gap": False,
+    "mixed_gap": False,
+    "jct_s": False,
+    "p95_jct_s": False,
+    "wait_s": False,
+    "bounded_slowdown": False,
+    "late": False,
+    "unfinished": False,
+}
+"""The same of an episode in which schedulers are chosen; gaps are to the best of the menu."""
+
+ANY_HIGHER_IS_BETTER: Mapping[str, bool] = {**HIGHER_IS_BETTER, **CHOOSERS_HIGHER_IS_BETTER}
+"""The metrics of episodes of any kind."""
 
 WELL_KNOWN = ("fifo", "sjf", "sjf+easy", "fifo+easy", "largest-first")
 """Heuristics to compare with where nobody names any."""
@@ -103,86 +120,3 @@ def default_opponents(task: Task) -> tuple[str, ...]:
             expert(name, task)
             found.append(name)
     return tuple(found)
-
-
-class Referee:
-    """Plays the validation episodes; the heuristics' results are kept to pair policies with."""
-
-    def __init__(
-        self, task: Task, *, episodes: int, size: int, metric: str, against: Sequence[str]
-    ) -> None:
-        """Play the heuristics.
-
-        Args:
-            task: what is scheduled where.
-            episodes: how many of the validation split are played.
-            size: how many of them at once.
-            metric: what policies are judged by.
-            against: heuristics to compare with.
-
-        Raises:
-            YardmasterError: if a heuristic is unknown or cannot play this task.
-        """
-        from yardmaster.envs.episodes import Episodes
-        from yardmaster.envs.experts import expert
-
-        self.task = task
-        self.episodes = episodes
-        self.size = size
-        self.metric = metric
-        players = {name: expert(name, task) for name in against}
-        self._prepared = Episodes(task, "val")
-        self.heuristics: dict[str, Scores] = {
-            name: self.play(choose) for name, choose in players.items()
-        }
-
-    def play(self, choose: Choose) -> Scores:
-        """Play all episodes."""
-        from yardmaster.envs.playing import play
-
-        played = play(
-            self.task,
-            choose,
-            split="val",
-            episodes=self.episodes,
-            size=self.size,
-            prepared=self._prepared,
-        )
-        return {
-            name: np.asarray(getattr(played, name), dtype=np.float64) for name in HIGHER_IS_BETTER
-        }
-
-    def evaluate(
-        self, choose: Choose, *, updates: int, steps: int, seconds: float, best: float | None
-    ) -> Evaluation:
-        """Play a policy and compare it with the heuristics, and with the best score so far."""
-        scores = self.play(choose)
-        means = {name: float(values.mean()) for name, values in scores.items()}
-        differences = {
-            name: paired_difference(scores[self.metric], other[self.metric]).absolute
-            for name, other in self.heuristics.items()
-        }
-        return Evaluation(
-            updates=updates,
-            steps=steps,
-            seconds=seconds,
-            metric=self.metric,
-            means=means,
-            differences=differences,
-            is_best=self.is_better(means[self.metric], best),
-        )
-
-    def is_better(self, score: float, best: float | None) -> bool:
-        """Whether a score beats the best so far; NaN beats nothing."""
-        if math.isnan(score):
-            return False
-        if best is None:
-            return True
-        return score > best if HIGHER_IS_BETTER[self.metric] else score < best
-
-    def heuristic_means(self) -> dict[str, dict[str, float]]:
-        """Return every heuristic's mean of every metric."""
-        return {
-            name: {metric: float(values.mean()) for metric, values in scores.items()}
-            for name, scores in self.heuristics.items()
-        }

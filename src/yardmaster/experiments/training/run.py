@@ -12,12 +12,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.about import now, provenance
 from yardmaster.experiments.training.config import TrainConfig
 from yardmaster.experiments.training.curve import write_curve
-from yardmaster.experiments.training.evaluation import (
-    Evaluation,
-    Referee,
-    default_opponents,
-    evaluation_of,
-)
+from yardmaster.experiments.training.evaluation import Evaluation, evaluation_of
 from yardmaster.experiments.training.folder import (
     RunFolder,
     add_line,
@@ -28,6 +23,7 @@ from yardmaster.experiments.training.folder import (
     write_whole,
 )
 from yardmaster.experiments.training.interruption import asked_to_stop
+from yardmaster.experiments.training.referee import Referee
 from yardmaster.experiments.training.scalars import TensorBoard, event_library
 from yardmaster.experiments.training.standing import Progress, Standing, Status, TrainResult
 from yardmaster.experiments.training.tables import to_toml
@@ -82,13 +78,6 @@ def _nothing(_news: Any) -> None:
     """Tell nobody."""
 
 
-def _environment() -> str:
-    """Return what tells versions of the environments apart."""
-    from yardmaster.engine.picking.compilation import cache_folder
-
-    return cache_folder().parent.name
-
-
 class _Training:
     """One process working on a run."""
 
@@ -102,39 +91,30 @@ class _Training:
     ) -> None:
         """Build everything that can fail before anything is written."""
         from yardmaster.agents.learners import LEARNERS, use_threads
-        from yardmaster.envs.batch import open_batch
 
         self.config = config
+        self.kind = config.kind
         self.folder = folder
         self.announce = announce
         self.on_progress = on_progress
         self.stop_when = stop_when
         settings = config.train
+        self.kind.refuse(config)
         self.event_library = event_library(wanted=settings.tensorboard)
         threads = settings.threads or len(os.sched_getaffinity(0))
         use_threads(threads)
-        self.batch = open_batch(
+        self.batch = self.kind.open_batch(
             config.task,
             size=settings.envs,
-            split="train",
             seed=settings.seed,
             threads=threads,
             announce=announce,
         )
-        kind = LEARNERS[config.learner]
-        self.learner = kind.build(
+        self.learner = LEARNERS[config.learner].build(
             self.batch, config.settings, settings.seed, device=settings.device
         )
         refuse_impossible(config, self.learner)
-        self.referee = Referee(
-            config.task,
-            episodes=settings.eval_episodes,
-            size=settings.envs,
-            metric=settings.metric,
-            against=(
-                default_opponents(config.task) if settings.against is None else settings.against
-            ),
-        )
+        self.referee = self._referee()
         self.heuristics = self.referee.heuristic_means()
         self.standing = Standing()
         self.watch = Watch()
@@ -146,6 +126,16 @@ class _Training:
         self._steps_before = 0
         self._checkpoint = (0, self._begun)
         """Steps and time at the last one."""
+
+    def _referee(self) -> Referee:
+        """Let the heuristics play the validation episodes."""
+        settings, task = self.config.train, self.config.task
+        return Referee(
+            self.kind.validation(task, episodes=settings.eval_episodes, size=settings.envs),
+            metric=settings.metric,
+            higher_is_better=self.kind.higher_is_better[settings.metric],
+            against=self.kind.opponents(task) if settings.against is None else settings.against,
+        )
 
     def carry_out(self, is_asked: Callable[[], bool], *, resume: bool) -> TrainResult:
         """Train to the end, or until somebody asks to stop."""
@@ -214,7 +204,7 @@ class _Training:
 
     def _refuse_other(self, config: Mapping[str, Any], environment: str) -> None:
         """Complain about a checkpoint of other environments, or of another configuration."""
-        if environment != _environment():
+        if environment != self.kind.environment():
             # Their state is raw memory to the compiled core: in another layout, it would crash.
             raise YardmasterError(
                 f"{self.folder.last} was written by another version of yardmaster, whose"
@@ -293,9 +283,7 @@ class _Training:
 
     def _keep_best(self, found: Evaluation) -> None:
         """Write the network as a checkpoint, and as a policy that schedulers can use."""
-        from yardmaster.agents.export import policy_of
         from yardmaster.agents.learners import weights
-        from yardmaster.schedulers.learned.policy_file import write_policy
 
         network: Any = self.learner.network
         self._write(self.folder.best, {"network": weights(network)})
@@ -305,9 +293,7 @@ class _Training:
             found.metric: found.score,
             "task": {"task": self.config.task_preset} | self.config.task.to_table(),
         }
-        # Not the configuration's sight: the time unit of this one is measured.
-        sight = self.batch.task.sight.to_table()
-        write_policy(self.folder.policy, policy_of(network, self.batch.layout, sight, about))
+        self.kind.write_policy(self.folder.policy, network, self.batch, about)
 
     def _is_save_due(self) -> bool:
         steps, moment = self._checkpoint
@@ -324,7 +310,7 @@ class _Training:
     def _write(self, path: Path, state: Mapping[str, Any]) -> None:
         from yardmaster.agents.checkpoint import Checkpoint, write_checkpoint
 
-        more = {"watch": self.watch.state(), "environment": _environment()}
+        more = {"watch": self.watch.state(), "environment": self.kind.environment()}
         standing = self.standing.plain() | more
         config = self.config.tables()
         write_checkpoint(path, Checkpoint(self.config.learner, config, state, standing))

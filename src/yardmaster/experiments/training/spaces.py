@@ -82,6 +82,12 @@ SPACES: Mapping[str, Space] = {
         "network.hidden": _SMALL_NETWORKS,
     },
     "d3qn": {**_OFF_POLICY, **_EXPLORATION},
+    "meta-dqn": {
+        **_OFF_POLICY,
+        **_EXPLORATION,
+        "hold": Between(1.0, 32.0, log=True),
+        "network.dim": OneOf((8, 16, 32)),
+    },
     "rainbow": {
         **_OFF_POLICY,
         "n_step": _EXPLORATION["n_step"],

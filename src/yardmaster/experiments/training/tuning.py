@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.config import Layer, TrainConfig, config_from
-from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Evaluation
+from yardmaster.experiments.training.evaluation import ANY_HIGHER_IS_BETTER, Evaluation
 from yardmaster.experiments.training.folder import write_whole
 from yardmaster.experiments.training.run import train
 from yardmaster.experiments.training.spaces import Space, space_of
@@ -147,7 +147,7 @@ class _Sweep:
 
     def _opened(self) -> Any:
         optuna = self.optuna
-        higher = HIGHER_IS_BETTER[self.config.train.metric]
+        higher = ANY_HIGHER_IS_BETTER[self.config.train.metric]
         storage = f"sqlite:///{(self.out / 'study.db').resolve()}"
         study = optuna.create_study(
             study_name="sweep",
@@ -254,7 +254,7 @@ class _Sweep:
         done = [one for one in self.trials() if one.state == "finished" and one.score is not None]
         if not done:
             return None
-        sign = 1.0 if HIGHER_IS_BETTER[self.config.train.metric] else -1.0
+        sign = 1.0 if ANY_HIGHER_IS_BETTER[self.config.train.metric] else -1.0
         return max(done, key=lambda trial: sign * (trial.score or 0.0))
 
     def write_down(self) -> None:

@@ -11,6 +11,7 @@ from yardmaster.experiments.training.config import TrainConfig
 if TYPE_CHECKING:
     from yardmaster.agents.learners import Learner
     from yardmaster.agents.networks import ActorCritic
+    from yardmaster.envs.task import Task
 
 
 def refuse_impossible(config: TrainConfig, learner: Learner) -> None:
@@ -29,7 +30,7 @@ def refuse_impossible(config: TrainConfig, learner: Learner) -> None:
             f"{config.learner} learns values of actions and has no policy that could imitate a"
             " heuristic; --warm-start works with ppo and sac."
         )
-    expert(config.train.warm_start, config.task)
+    expert(config.train.warm_start, cast("Task", config.task))
 
 
 def warm_start(
@@ -48,10 +49,11 @@ def warm_start(
         gamma=config.settings.gamma,
         discount_per_s=config.settings.discount_per_s,
     )
-    batch = open_batch(config.task, size=train.envs, split="train", seed=train.seed)
+    task = cast("Task", config.task)  # those of other kinds were refused
+    batch = open_batch(task, size=train.envs, split="train", seed=train.seed)
     network, choose = (
         cast("ActorCritic", learner.network),
-        cast("Any", expert(heuristic, config.task)),
+        cast("Any", expert(heuristic, task)),
     )
     device = next(network.parameters()).device
     scalars = clone(network.cpu(), batch, choose, settings, train.seed)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from yardmaster.metrics.statistics import Interval
+from yardmaster.metrics.statistics import Interval, paired_difference
 from yardmaster.model.workload import FloatArray
 from yardmaster.report.suite.estimates import relative_difference
 from yardmaster.report.suite.looks import ink, name_rows
@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 WHOLE = "full"
-MEASURES = ("mean_jct_s", "mean_bounded_slowdown", "jain_jobs", "max_queue")
+MEASURES = ("mean_jct_s", "mean_bounded_slowdown", "jain_jobs", "max_queue", "queue_exploded")
 """Completion time, slowdown, fairness and the stability of the queue."""
+GAPS = ("oracle_gap_mean_jct_s", "oracle_gap_p95_jct_s", "oracle_gap_mixed_cost")
+"""Distances to the best fixed scheduler in hindsight, for tables."""
+SHARES = ("queue_exploded", *GAPS)
+"""Of these the difference counts, in percentage points: a share of 0 cannot change relatively."""
 _WORSE, _BETTER, _UNCLEAR = "#D55E00", "#0072B2", "#8A8A8A"
 
 
@@ -54,12 +58,23 @@ class Ablation:
         """How many units there are."""
         return len(next(iter(self.values.values())))
 
+    @property
+    def measures(self) -> list[str]:
+        """All numbers there are."""
+        return [measure for variant, measure in self.values if variant == self.whole]
+
     def change(self, variant: str, measure: str) -> Interval:
-        """Return the relative change of a number when a variant takes the whole's place."""
-        return relative_difference(self.values[variant, measure], self.values[self.whole, measure])
+        """Return the relative change of a number when a variant takes the whole's place.
+
+        Of shares and gaps it is the plain difference.
+        """
+        mine, whole = self.values[variant, measure], self.values[self.whole, measure]
+        if measure in SHARES:
+            return paired_difference(mine, whole).absolute
+        return relative_difference(mine, whole)
 
 
-def ablation(table: pl.DataFrame, measures: Sequence[str] = MEASURES) -> Ablation | None:
+def ablation(table: pl.DataFrame, measures: Sequence[str] = (*MEASURES, *GAPS)) -> Ablation | None:
     """Return the ablation in a table of results; None if it is none."""
     if "variant" not in table.columns:
         return None
@@ -105,7 +120,7 @@ def ablation_bars(found: Ablation, measures: Sequence[str] = MEASURES) -> Sketch
             changes = [found.change(variant, measure) for variant in found.variants]
             _paint(field, changes, higher=better(measure) == "higher")
             field.set_title(title(measure), fontsize=10, color=ink())
-            field.set_xlabel("change (%)")
+            field.set_xlabel("difference (pp)" if measure in SHARES else "change (%)")
             name_rows(field, names)
 
     first = measures[0]

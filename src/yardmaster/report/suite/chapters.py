@@ -155,7 +155,7 @@ def _ablation(experiment: Experiment) -> Iterator[Chapter]:
     yield Chapter(
         "ablation",
         "Ablation",
-        (NamedTable("ablation", other_tables.ablation_table(found, measures)),),
+        (NamedTable("ablation", other_tables.ablation_table(found, found.measures)),),
         (ablation_bars(found, measures),),
     )
 

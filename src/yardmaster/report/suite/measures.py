@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yardmaster.experiments.suite.measuring import MORE_MEASURES
+from yardmaster.experiments.suite.measuring import MIXED, MIXED_MEANING, MORE_MEASURES
 from yardmaster.metrics.catalogue import METRIC_NAMES, Better, metric
 from yardmaster.report.values import (
     PERCENT,
@@ -22,6 +22,7 @@ _TITLES = {
     "choice_entropy": "entropy of choices",
     "jain_jct": "Jain index of JCT",
     "jain_jobs": "Jain index of jobs",
+    "mixed_cost": "mixed cost",
     "queue_exploded": "explosions",
     "recovery_s": "recovery",
     "sla": "SLA met",
@@ -69,4 +70,6 @@ def definition(name: str) -> str:
     """Return what a number means."""
     if name == "queue_exploded":
         return f"Share of the runs: {metric(name).definition}"
+    if name == MIXED:
+        return MIXED_MEANING
     return metric(name).definition if name in METRIC_NAMES else MORE_MEASURES.get(name, "")

@@ -148,9 +148,9 @@ def recovery_table(runs: Runs) -> Table | None:
 def ablation_table(found: Ablation, measures: Sequence[str]) -> Table:
     """Return by how much every number changes when a part is left out."""
     parts = [text_column("variant", found.variants)]
-    for name in measures:
+    for place, name in enumerate(measures):
         changes = [found.change(variant, name) for variant in found.variants]
-        part = change_column(f"Δ {title(name)}", changes)
+        part = change_column(f"Δ {title(name)}", changes, importance=place)
         parts.append(part if better(name) != "higher" else _turned(part))
     records: list[Record] = [
         {
@@ -166,7 +166,8 @@ def ablation_table(found: Ablation, measures: Sequence[str]) -> Table:
         records,
         legend=(
             (
-                f"Relative change when a part is left out; [low, high]: 95 % interval over"
+                f"Relative change when a part is left out, of explosions and gaps the difference"
+                f" in percentage points; [low, high]: 95 % interval over"
                 f" {counted(found.units, found.unit_name)}, paired."
             ),
         ),

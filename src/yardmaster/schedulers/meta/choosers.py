@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -39,6 +39,23 @@ class TrainedChooser:
     path: Path
     sight: ChoiceSight
     net: PackedNet
+    labels: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Regime → what the chooser is told of it, if it is told in which regime it is."""
+
+    def told(self, regime: str) -> tuple[float, ...]:
+        """Return what it is told while it schedules the jobs of a regime.
+
+        Raises:
+            YardmasterError: if it must be told, and nobody knows the regime.
+        """
+        if not self.sight.labels:
+            return ()
+        if regime not in self.labels:
+            raise YardmasterError(
+                f"{self.path} was trained with the labels of its regimes, and {regime!r} is none of"
+                f" them.{did_you_mean(regime, self.labels)}"
+            )
+        return tuple(self.labels[regime])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +105,8 @@ def load_chooser(name: str, path: Path | None = None) -> TrainedChooser:
     if key not in _read:
         file = read_chooser(path)
         try:
-            _read[key] = TrainedChooser(path, file.sight, packed(file))
+            labels = file.about.get("labels", {})
+            _read[key] = TrainedChooser(path, file.sight, packed(file), labels)
         except YardmasterError as error:
             raise YardmasterError(f"{path}: {error}") from None
     return _read[key]

@@ -75,7 +75,11 @@ def drive_chooser(
     Decisions are the same, and so is the schedule, whether anybody asks why or not.
     """
     # The environment ends at its horizon; a replay still handles the events of that second.
-    stakes = replace(NOTHING_AT_STAKE, horizon_s=math.nextafter(until_s, math.inf))
+    stakes = replace(
+        NOTHING_AT_STAKE,
+        horizon_s=math.nextafter(until_s, math.inf),
+        labels=chooser.told(workload.name) if isinstance(chooser, TrainedChooser) else (),
+    )
     prepared = prepare_choice(
         workload, cluster, chooser.sight, stakes=stakes, seed=seed, records_gpus=True
     )
@@ -99,7 +103,8 @@ def drive_chooser(
         until_s=until_s,
         engine="compiled" if compiled else "uncompiled",
     )
-    return replace(schedule, choices=drive.choices()), prepared.conditions
+    switches = int(drive.book[0, at.SWITCHES])
+    return replace(schedule, choices=drive.choices(), switches=switches), prepared.conditions
 
 
 class _Drive:

@@ -153,9 +153,7 @@ def prepare_choice(
         lists_queue=True,
         records_gpus=records_gpus,
     )
-    # Tables of a history are laid out with the order that has one.
-    main = next((one for one in keys if one.kind is OrderKind.HISTORY), keys[0])
-    simulation = lay_out(workload, cluster, shapes, main, options)
+    simulation = lay_out(workload, cluster, shapes, _main(keys), options)
     if conditions is not None:
         make_room_for_all(simulation, len(workload))
     menu_at = _append_menu(simulation, members, keys)
@@ -183,13 +181,37 @@ def _keys(
     """Return the keys of a scheduler's order, as they are while nobody is ever stopped."""
     order = member.order
     run_s = known_s if order.reads_run_time else None
-    keys = at_rest(order.keys(view_for(order.name, workload, cluster, run_s)))
+    own = order.keys(view_for(order.name, workload, cluster, run_s))
+    if _counts_progress(own.kind, cluster):
+        raise YardmasterError(
+            f"{member} cannot stand on a menu here: nodes of {cluster.name!r} fail, and the keys of"
+            f" {order.name!r} change with what a job has done by then."
+        )
+    keys = at_rest(own)
     if keys.kind not in KEPT_KINDS or keys.rekey is not None or keys.release_s is not None:
         raise YardmasterError(
             f"{member} cannot stand on a menu: the keys of {order.name!r} change with tenants, with"
             " the running jobs, or in Python at every pass."
         )
     return keys
+
+
+def _counts_progress(kind: OrderKind, cluster: Cluster) -> bool:
+    """Whether keys change with what a job had done when its node failed."""
+    failures, every_s = cluster.site.failures, cluster.site.checkpoints.every_s
+    may_fail = len(failures.outages) > 0 or np.isfinite(failures.mtbf_h)
+    is_saved = np.isfinite(every_s)
+    counts = kind is OrderKind.ATTAINED or (kind is OrderKind.REMAINING and is_saved)
+    return bool(may_fail and counts)
+
+
+def _main(keys: Sequence[OrderKeys]) -> OrderKeys:
+    """Return the keys to lay the simulation out with: those with a history, if there are any."""
+    with_history = [one for one in keys if one.kind is OrderKind.HISTORY]
+    groups = [one.group for one in with_history if one.group is not None]
+    if any(not np.array_equal(one, groups[0]) for one in groups):
+        raise YardmasterError("The schedulers of a menu must agree on whose history counts.")
+    return with_history[0] if with_history else keys[0]
 
 
 def _conditions(
@@ -227,16 +249,17 @@ def _append_menu(
         return begin
 
     nothing = place(np.zeros(len(keys[0].offset)))
+    history = int(simulation.ints[state.HISTORY_KEY])
     for row, member, key in zip(menu, members, keys, strict=True):
         row[at.MENU_ORDER] = key.kind
         row[at.MENU_DISCIPLINE] = member.discipline
         row[at.MENU_PLACEMENT] = member.placement
-        row[at.MENU_OFFSET] = place(key.offset)
+        # All members that go by history share its table, which the core keeps up to date.
+        is_history = key.kind is OrderKind.HISTORY
+        row[at.MENU_OFFSET] = history if is_history else place(key.offset)
         row[at.MENU_RATE] = nothing if key.rate is None else place(key.rate)
         row[at.MENU_SINCE] = nothing if key.since is None else place(key.since)
         row[at.MENU_CLIP_LOW] = place(np.array(key.clip_s))
-        if key.kind is OrderKind.HISTORY:
-            simulation.ints[state.HISTORY_KEY] = row[at.MENU_OFFSET]
     menu_at = len(simulation.ints)
     simulation.ints = np.concatenate([simulation.ints, menu.ravel()])
     simulation.reals = np.concatenate([simulation.reals, *tables])

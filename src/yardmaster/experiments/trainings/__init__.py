@@ -1,0 +1,1 @@
+"""Studies of many trainings: each a run folder, several at a time, resumable, then judged."""

@@ -1,0 +1,155 @@
+"""MetaDQN without its parts: which variants there are, and a small study to its end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from yardmaster.envs.choosing.episodes import ChoosingEpisodes
+from yardmaster.envs.choosing.rewards import choosing_reward_of
+from yardmaster.envs.choosing.task import CHOOSING_TASKS
+from yardmaster.envs.episodes import FIRST_SEED
+from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.experiments.training.tables import read_tables
+from yardmaster.experiments.trainings.ablation import (
+    WHOLE,
+    AblationOptions,
+    ablation_plan,
+    ablation_suite,
+    run_ablation,
+    variants_of,
+)
+from yardmaster.report.suite.experiment import read_experiment
+
+ONE = ("no replay balancing",)
+
+
+def options(choosers: Path, **changes) -> AblationOptions:
+    small = {"seeds": 1, "steps": 1_024, "test_seeds": 2, "variants": ONE}
+    return AblationOptions(**(small | {"tables": read_tables(choosers)} | changes))
+
+
+def test_each_variant_lacks_one_part(tmp_path: Path):
+    """Against the whole, only what the variant is named after differs."""
+    plan, notes = ablation_plan(tmp_path, AblationOptions(seeds=2))
+    assert notes == ()
+    by_variant = {one.variant: one.config for one in plan.trainings if one.seed == 1}
+    whole = by_variant.pop(WHOLE)
+    task, settings = whole.task, whole.settings
+    weights = choosing_reward_of("mixed").weights
+    changed = {
+        "no regime embedding": (task.changed(past=0), "mlp"),
+        "no replay balancing": (task, "regime"),
+        "no target network": (task, "regime"),
+        "no job ages": (task.changed(ages=False), "regime"),
+        "no deadline penalty": (
+            task.changed(reward={k: w for k, w in weights.items() if k != "late"}), "regime",
+        ),
+        "no energy term": (
+            task.changed(reward={k: w for k, w in weights.items() if k != "energy"}), "regime",
+        ),
+        "labels given": (task.changed(labelled=True), "regime"),
+    }  # fmt: skip
+    assert {name: (one.task, one.settings.network.arch) for name, one in by_variant.items()} == (
+        changed
+    )
+    switches = {name: (one.settings.balanced, one.settings.target_network)
+                for name, one in by_variant.items()}  # fmt: skip
+    assert switches.pop("no replay balancing") == (False, True)
+    assert switches.pop("no target network") == (True, False)
+    assert set(switches.values()) == {(True, True)}
+    assert {one.train for one in by_variant.values()} == {whole.train}
+    assert (whole.train.metric, settings.network.arch) == ("mixed_gap", "regime")
+
+
+def test_variants_that_make_no_sense_are_left_out():
+    """A reward without deadlines cannot lose them; too many labels cannot be told."""
+    found, notes = variants_of(CHOOSING_TASKS["hard-regimes"])
+    assert list(found) == [
+        "full", "no regime embedding", "no replay balancing", "no target network", "no job ages",
+    ]  # fmt: skip
+    assert [note.partition(" is left out")[0] for note in notes] == [
+        "no deadline penalty", "no energy term", "labels given",
+    ]  # fmt: skip
+
+
+def test_choosers_are_tested_on_jobs_that_no_training_saw(tmp_path: Path, choosers: Path):
+    """Same regimes, the menu beside the choosers, and seeds of the REPORT set."""
+    plan, _ = ablation_plan(tmp_path, options(choosers, variants=()))
+    suite = ablation_suite(plan, test_seeds=3)
+    task = plan.trainings[0].config.task
+    names = [setting.name for setting, _ in suite.settings()]
+    assert names == [regime.name for regime in ChoosingEpisodes(task, "val").regimes]
+    assert suite.schedulers[:5] == task.sight.menu
+    assert len(suite.schedulers) == 5 + 8
+    assert suite.first_seed == FIRST_SEED["report"]
+
+
+def test_bad_options_are_refused(tmp_path: Path, choosers: Path):
+    """Unknown families, rewards and variants are told before anything is trained."""
+    with pytest.raises(UnknownNameError, match="Did you mean 'drift'"):
+        AblationOptions(family="drifts")
+    with pytest.raises(UnknownNameError, match="Did you mean 'mixed'"):
+        AblationOptions(reward="mixd")
+    with pytest.raises(YardmasterError, match="seeds must be at least 1"):
+        AblationOptions(seeds=0)
+    with pytest.raises(UnknownNameError, match="Did you mean 'no job ages'"):
+        ablation_plan(tmp_path, options(choosers, variants=("no job age",)))
+
+
+def killed(folder: Path, choosers: Path) -> None:
+    """Start the study as a command and kill it, with -9, while it trains."""
+    command = [
+        sys.executable, "-m", "yardmaster", "experiment", "ablation", "-o", str(folder), "--config",
+        str(choosers), "--seeds", "1", "--steps", "1024", "--test-seeds", "2", "--variants", ONE[0],
+        "--workers", "2", "--quiet",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 240
+    while not any(
+        path.read_text().count("\n") >= 3 for path in folder.glob("trainings/*/progress.jsonl")
+    ):  # past the checkpoint at 512 steps
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()  # ends once the trainings have let go of its output, too
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_killed_and_resumed_it_ends_the_same(choosers: Path, tmp_path: Path):
+    """A study that was killed with -9 goes on to the table of one that never was."""
+    asked = options(choosers)
+    first = run_ablation(tmp_path / "whole", asked, workers=2)
+    assert first.is_complete
+    assert (first.trainings.known, first.trainings.failures) == (0, ())
+    killed(tmp_path / "killed", choosers)
+    assert not (tmp_path / "killed" / "results.parquet").exists()
+    with pytest.raises(YardmasterError, match="holds other trainings"):
+        run_ablation(tmp_path / "killed", options(choosers, steps=2_048))
+    assert run_ablation(tmp_path / "killed", asked, workers=2).is_complete
+    tables = [pl.read_parquet(tmp_path / name / "results.parquet") for name in ("whole", "killed")]
+    assert tables[0].drop("cell").equals(tables[1].drop("cell"))  # cells know their folder
+    assert tables[0].height == 2 * 2 * (5 + 2)
+
+    news: list[str] = []
+    before = (tmp_path / "whole" / "results.parquet").read_bytes()
+    again = run_ablation(tmp_path / "whole", asked, workers=2, announce=news.append)
+    assert again.trainings.known == 2
+    assert news == ["All 28 runs are known already; nothing to simulate."]
+    assert (tmp_path / "whole" / "results.parquet").read_bytes() == before
+
+    learned = tables[0].drop_nulls("variant")
+    assert set(learned["scheduler"]) == {"meta:full-0", "meta:no-replay-balancing-0"}
+    assert set(learned["training_seed"]) == {0}
+    found = read_experiment(tmp_path / "whole").ablation
+    assert found is not None
+    assert (found.variants, found.units) == (ONE, 1)
+    assert {"mean_jct_s", "jain_jobs", "queue_exploded"} <= set(found.measures)
