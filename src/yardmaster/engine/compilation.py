@@ -124,6 +124,19 @@ def bare(array: Row) -> Row:
     return array
 
 
+BENCH = 64
+"""Sums that fit on a workbench."""
+
+
+def workbench() -> Any:
+    """Return room for sums, 32-bit reals, that the calling kernel has for itself.
+
+    Compiled, they are kept in the processor's registers. That cannot be done with a part of the
+    core's rows: for all the compiler knows, two of these might be the same.
+    """
+    return [0.0] * BENCH
+
+
 def core(*, is_real: bool, may_be_compiled: bool = True) -> Core:
     """Return the compiled core if there is one in this process, else the plain one."""
     if may_be_compiled and is_real in _compiled:
@@ -210,7 +223,12 @@ def compiled_functions(
         lambda function, special: njit(**(special | options))(function),
         modules,
         is_real=is_real,
-        replaced={"bare": _pointer_to_array(), "prange": parallel_range} | dict(replaced or {}),
+        replaced={
+            "bare": _pointer_to_array(),
+            "workbench": _stack(),
+            "prange": parallel_range,
+        }
+        | dict(replaced or {}),
     )
 
 
@@ -232,6 +250,26 @@ def _pointer_to_array() -> Any:
         return signature, generate
 
     return pointer
+
+
+def _stack() -> Any:
+    """Return the compiled form of `workbench`."""
+    from numba.extending import intrinsic
+
+    types: Any = importlib.import_module("numba.core.types")
+    cgutils: Any = importlib.import_module("numba.core.cgutils")
+
+    @intrinsic
+    def stack(_: Any) -> Any:
+        signature = types.CPointer(types.float32)()
+
+        def generate(context: Any, builder: Any, signature: Any, _: Any) -> Any:
+            real = context.get_value_type(signature.return_type.dtype)
+            return cgutils.alloca_once(builder, real, size=BENCH)
+
+        return signature, generate
+
+    return stack
 
 
 def copies(

@@ -96,14 +96,13 @@ def embed(
         attend(net, weights, scratch, rows, seen)
     else:
         _copy_features(net, observation, scratch, rows, inputs)
-    for row in range(rows):
-        copy(scratch, net[CONTEXT_AT], scratch, second + row * units, units)
+    context, matrix = net[CONTEXT_AT], net[layer + WEIGHT_AT]
+    add_products(scratch, context, 0, weights, matrix, scratch, first, inputs, rows, second, units)
     is_noop_among = int(scratch[net[CHOSEN_AT] + rows - 1]) == net[WINDOW]
     if net[ARCHITECTURE] == Architecture.KERNEL and is_noop_among:
         to = second + (rows - 1) * units
         for unit in range(units):
             scratch[to + unit] += weights[net[NOOP_AT] + unit]
-    add_products(weights, net[layer + WEIGHT_AT], scratch, first, inputs, rows, second, units)
     gate(scratch, second, first, rows * units)
     apply_hidden(net, net[HIDDEN], net[HIDDEN_COUNT], weights, scratch, rows)
 
@@ -162,13 +161,12 @@ def _look_at_jobs(
 @kernel
 def _copy_features(net: Ints, observation: Reals, scratch: Reals, rows: int, room: int) -> None:
     """Copy the job tokens of the chosen actions to the first rows; the no-op's is all 0."""
-    first, features = net[FIRST_AT], net[FEATURES]
-    clear(scratch, first, rows * room)
+    features = net[FEATURES]
     for row in range(rows):
-        action = int(scratch[net[CHOSEN_AT] + row])
-        if action < net[WINDOW]:
-            token = net[JOBS_AT] + action * features
-            copy(observation, token, scratch, first + row * room, features)
+        action, to = int(scratch[net[CHOSEN_AT] + row]), net[FIRST_AT] + row * room
+        filled = features if action < net[WINDOW] else 0
+        copy(observation, net[JOBS_AT] + action * features, scratch, to, filled)
+        clear(scratch, to + filled, room - filled)
 
 
 @kernel

@@ -1,8 +1,8 @@
 """Layers of a network over several rows at once, computed without any library.
 
 All arithmetic is in 32-bit floats and in a fixed order, so that the same weights prefer the same
-job on every machine. The innermost loops run over the units of a layer: compilers turn these into
-wide instructions without changing any sum.
+job on every machine. The innermost loops run over `LANES` units of a layer: compilers turn these
+into wide instructions without changing any sum.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from yardmaster.engine.compilation import kernel
+from yardmaster.engine.compilation import hot_kernel, kernel, workbench
 from yardmaster.engine.picking.net_row import (
     BIAS_AT,
     DIM,
@@ -38,10 +38,17 @@ ZERO = single(0.0)
 ONE = single(1.0)
 TINY = single(1e-5)
 """Keeps the division in a normalisation from dividing by 0."""
+ROWS = 4
+"""Rows that go through a layer together."""
+WIDE = ROWS * LANES
+"""Sums that fit into a processor's registers: of some units of these rows, or of more of one."""
 
 
 @kernel
 def add_products(
+    begin: Reals,
+    begin_at: int,
+    step: int,
     weights: Reals,
     weight_at: int,
     scratch: Reals,
@@ -51,32 +58,108 @@ def add_products(
     target: int,
     units: int,
 ) -> None:
-    """Add to every target row the source row times a matrix, inputs × units.
+    """Put into every target row the source row times a matrix, inputs × units, added to a row.
 
-    Eight inputs at a time, so that sums are fetched and put back an eighth as often.
+    That row stands at `begin_at` for the first, `step` further for the next; with a step of 0 it is
+    the same for all. Rows go by fours, so that weights are fetched a quarter as often, and the
+    others by themselves. Every sum is built input by input in either case: equal rows have equal
+    results.
     """
-    for first in range(0, inputs, LANES):
-        w0 = weight_at + first * units
-        w1 = w0 + units
-        w2 = w1 + units
-        w3 = w2 + units
-        w4 = w3 + units
-        w5 = w4 + units
-        w6 = w5 + units
-        w7 = w6 + units
-        for row in range(rows):
-            x = source + row * inputs + first
-            x0, x1, x2, x3 = scratch[x], scratch[x + 1], scratch[x + 2], scratch[x + 3]
-            x4, x5, x6, x7 = scratch[x + 4], scratch[x + 5], scratch[x + 6], scratch[x + 7]
-            to = target + row * units
-            for unit in range(units):
-                low = (x0 * weights[w0 + unit] + x1 * weights[w1 + unit]) + (
-                    x2 * weights[w2 + unit] + x3 * weights[w3 + unit]
-                )
-                high = (x4 * weights[w4 + unit] + x5 * weights[w5 + unit]) + (
-                    x6 * weights[w6 + unit] + x7 * weights[w7 + unit]
-                )
-                scratch[to + unit] = (scratch[to + unit] + low) + high
+    fours = rows - rows % ROWS
+    for row in range(0, fours, ROWS):
+        b, x, to = begin_at + row * step, source + row * inputs, target + row * units
+        for u in range(0, units, LANES):
+            _fill_rows(
+                begin, b + u, step, weights, weight_at + u, scratch, x, inputs, to + u, units
+            )
+    wide = units - units % WIDE
+    for row in range(fours, rows):
+        b, x, to = begin_at + row * step, source + row * inputs, target + row * units
+        for u in range(0, wide, WIDE):
+            _fill_wide(begin, b + u, weights, weight_at + u, scratch, x, inputs, to + u, units)
+        for u in range(wide, units, LANES):
+            _fill_one(begin, b + u, weights, weight_at + u, scratch, x, inputs, to + u, units)
+
+
+@hot_kernel
+def _fill_rows(
+    begin: Reals,
+    b: int,
+    step: int,
+    weights: Reals,
+    w: int,
+    scratch: Reals,
+    x: int,
+    inputs: int,
+    to: int,
+    units: int,
+) -> None:
+    """Build the sums of some units of four rows."""
+    sums = workbench()
+    for row in range(ROWS):
+        for lane in range(LANES):
+            sums[row * LANES + lane] = begin[b + row * step + lane]
+    x1, x2, x3 = x + inputs, x + 2 * inputs, x + 3 * inputs
+    for index in range(inputs):
+        x_0, x_1 = scratch[x + index], scratch[x1 + index]
+        x_2, x_3 = scratch[x2 + index], scratch[x3 + index]
+        for lane in range(LANES):
+            weight = weights[w + index * units + lane]
+            sums[lane] += x_0 * weight
+            sums[LANES + lane] += x_1 * weight
+            sums[2 * LANES + lane] += x_2 * weight
+            sums[3 * LANES + lane] += x_3 * weight
+    for row in range(ROWS):
+        for lane in range(LANES):
+            scratch[to + row * units + lane] = sums[row * LANES + lane]
+
+
+@hot_kernel
+def _fill_wide(
+    begin: Reals,
+    b: int,
+    weights: Reals,
+    w: int,
+    scratch: Reals,
+    x: int,
+    inputs: int,
+    to: int,
+    units: int,
+) -> None:
+    """Build the sums of many units of one row: as many as some units of four rows."""
+    sums = workbench()
+    for lane in range(WIDE):
+        sums[lane] = begin[b + lane]
+    for index in range(inputs):
+        value = scratch[x + index]
+        for lane in range(WIDE):
+            sums[lane] += value * weights[w + index * units + lane]
+    for lane in range(WIDE):
+        scratch[to + lane] = sums[lane]
+
+
+@hot_kernel
+def _fill_one(
+    begin: Reals,
+    b: int,
+    weights: Reals,
+    w: int,
+    scratch: Reals,
+    x: int,
+    inputs: int,
+    to: int,
+    units: int,
+) -> None:
+    """Build the sums of some units of one row."""
+    sums = workbench()
+    for lane in range(LANES):
+        sums[lane] = begin[b + lane]
+    for index in range(inputs):
+        value = scratch[x + index]
+        for lane in range(LANES):
+            sums[lane] += value * weights[w + index * units + lane]
+    for lane in range(LANES):
+        scratch[to + lane] = sums[lane]
 
 
 @kernel
@@ -113,12 +196,9 @@ def apply(
     net: Ints, layer: int, weights: Reals, scratch: Reals, source: int, rows: int, target: int
 ) -> None:
     """Put into the target rows what a layer makes of the source rows, negative or not."""
+    bias, matrix, inputs = net[layer + BIAS_AT], net[layer + WEIGHT_AT], net[layer + INPUTS]
     units = net[layer + UNITS]
-    for row in range(rows):
-        copy(weights, net[layer + BIAS_AT], scratch, target + row * units, units)
-    add_products(
-        weights, net[layer + WEIGHT_AT], scratch, source, net[layer + INPUTS], rows, target, units
-    )
+    add_products(weights, bias, 0, weights, matrix, scratch, source, inputs, rows, target, units)
 
 
 @kernel
@@ -134,14 +214,18 @@ def apply_hidden(
 
 @kernel
 def dot(weights: Reals, weight_at: int, scratch: Reals, at: int, size: int) -> float:
-    """Return the sum of products of two rows, as four sums that do not wait for each other."""
-    sum0, sum1, sum2, sum3 = ZERO, ZERO, ZERO, ZERO
-    for index in range(0, size, 4):
-        sum0 += weights[weight_at + index] * scratch[at + index]
-        sum1 += weights[weight_at + index + 1] * scratch[at + index + 1]
-        sum2 += weights[weight_at + index + 2] * scratch[at + index + 2]
-        sum3 += weights[weight_at + index + 3] * scratch[at + index + 3]
-    total: float = (sum0 + sum1) + (sum2 + sum3)
+    """Return the sum of products of two rows, as many sums that do not wait for each other."""
+    sums = workbench()
+    for lane in range(LANES):
+        sums[lane] = ZERO
+    for index in range(0, size, LANES):
+        for lane in range(LANES):
+            sums[lane] += weights[weight_at + index + lane] * scratch[at + index + lane]
+    for lane in range(LANES // 2):
+        sums[lane] += sums[LANES // 2 + lane]
+    for lane in range(LANES // 4):
+        sums[lane] += sums[LANES // 4 + lane]
+    total: float = (sums[0] + sums[2]) + (sums[1] + sums[3])
     return total
 
 
@@ -219,15 +303,24 @@ def attend(net: Ints, weights: Reals, scratch: Reals, rows: int, seen: int) -> N
     width, looked, room = net[found + UNITS], net[query + UNITS], rounded(seen)
     apply(net, query, weights, scratch, first, rows, second)
     clear(scratch, likeness, rows * room)
-    add_products(scratch, net[TURNED_AT], scratch, second, looked, rows, likeness, room)
+    keys = net[TURNED_AT]
+    add_products(
+        scratch, likeness, room, scratch, keys, scratch, second, looked, rows, likeness, room
+    )
     for row in range(rows):
         to_shares(scratch, likeness + row * room, seen)  # beyond them, 0 stays 0
     clear(scratch, second, rows * looked)
-    add_products(scratch, net[TOKENS_AT], scratch, likeness, room, rows, second, looked)
+    tokens = net[TOKENS_AT]
+    add_products(
+        scratch, second, looked, scratch, tokens, scratch, likeness, room, rows, second, looked
+    )
     for row in range(rows):
         to = first + row * width
         for index in range(width):
             scratch[to + index] += weights[net[found + BIAS_AT] + index]
-    add_products(weights, net[found + WEIGHT_AT], scratch, second, looked, rows, first, width)
+    values = net[found + WEIGHT_AT]
+    add_products(
+        scratch, first, width, weights, values, scratch, second, looked, rows, first, width
+    )
     for row in range(rows):
         normalise(weights, net[NORM_AT], scratch, first + row * width, net[DIM], width)

@@ -5,7 +5,8 @@ third row, of scratch, is room to work in; it begins with zeros. Names that end 
 in the observation, in the weights or in the scratch row. A *layer* is four integers, and the name
 of a layer or of a chain of layers says where in the row they begin.
 
-All widths are rounded up to a multiple of `LANES` with weights of 0, so that no loop has a rest.
+Units are rounded up to a multiple of `LANES` with weights of 0, so that no loop over them has a
+rest, and so are inputs that are another layer's units.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from __future__ import annotations
 from enum import IntEnum
 from itertools import count
 
-LANES = 8
-"""Inputs that are added up at a time."""
+LANES = 16
+"""Units whose sums are built at a time."""
 CHUNK = 16
 """Actions that go through the layers together: the weights are then read once for all of them."""
 

@@ -103,9 +103,11 @@ def _score_at_once(
     for action in range(net[WINDOW] + 1):
         if legal[action] != 0:
             to = net[NUMBERS_AT] + action * units
-            copy(weights, net[last + BIAS_AT] + action * units, scratch, to, units)
+            bias = net[last + BIAS_AT] + action * units
             part = net[last + WEIGHT_AT] + action * inputs * units
-            add_products(weights, part, scratch, first, inputs, net[SINGLE], to, units)
+            add_products(
+                weights, bias, 0, weights, part, scratch, first, inputs, net[SINGLE], to, units
+            )
 
 
 @spliced_kernel

@@ -77,7 +77,7 @@ def _pack_kernel(rows: _Rows, inputs: int) -> int:
     units = len(context.bias)
     token = Affine(rows.matrix("token.weight", inputs, units), np.zeros(units))
     rows.layers("OF_CONTEXT", [context])
-    rows.layers("OF_TOKEN", [token])
+    rows.layers("OF_TOKEN", [token], are_inputs_rounded=inputs != rows.features)
     rows.room("CONTEXT_AT", _rounded(units))
     return rows.hidden_layers("HIDDEN", "hidden", units)
 
@@ -247,11 +247,16 @@ class _Rows:
         self._length += array.size
         return at
 
-    def layers(self, name: str, layers: list[Affine]) -> None:
-        """Append layers, and set the named place to where they begin."""
+    def layers(self, name: str, layers: list[Affine], *, are_inputs_rounded: bool = True) -> None:
+        """Append layers, and set the named place to where they begin.
+
+        What another layer made has been rounded up; what comes from an observation need not be.
+        """
         self.set(name, len(self._net))
         for layer in layers:
+            inputs = len(layer.weight)
             weight = _padded(layer.weight)
+            weight = weight if are_inputs_rounded else weight[:inputs]
             inputs, units = weight.shape
             self._add_layer(inputs, units, self._append(weight), self.put(layer.bias))
 
