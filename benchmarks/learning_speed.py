@@ -3,6 +3,7 @@
 `python benchmarks/learning_speed.py` (two minutes). Both learn on the same environment
 (`yardmaster/PickJob-v0`, task `default`, 64 environments) with networks of the same size, on one
 thread. *Same numbers* means rollouts of 8,192 steps, minibatches of 1,024 and 4 passes for both.
+All episodes are laid out before times count, as they are after the first minute of a training.
 A decision is what a deployed policy computes from an observation: the compiled forward pass, and
 the choice of the best legal action.
 """
@@ -22,7 +23,7 @@ from yardmaster.agents.networks import NetworkSettings, actor_critic
 from yardmaster.agents.ppo import PPO, PPOSettings
 from yardmaster.engine.picking import compilation
 from yardmaster.engine.picking.sight import Sight
-from yardmaster.envs.batch import open_batch
+from yardmaster.envs.batch import EnvironmentBatch, open_batch
 from yardmaster.envs.task import TASKS
 from yardmaster.schedulers.learned.packing import pack
 
@@ -30,6 +31,8 @@ ENVIRONMENTS = 64
 ROLLOUT = 8_192
 ROUNDS = 3
 HIDDEN = (64, 64)
+TASK = TASKS["default"].changed(episodes=8)
+"""With few episodes: every one of the other's environments lays out its own."""
 
 
 def theirs(*, batch_size: int, n_epochs: int) -> Callable[[], object]:
@@ -39,7 +42,9 @@ def theirs(*, batch_size: int, n_epochs: int) -> Callable[[], object]:
     from stable_baselines3.common.vec_env import DummyVecEnv
 
     def made() -> Any:
-        return gymnasium.make("yardmaster.envs.registration:yardmaster/PickJob-v0")
+        env = gymnasium.make("yardmaster.envs.registration:yardmaster/PickJob-v0", task=TASK)
+        _lay_out(env.unwrapped.batch)  # type: ignore[attr-defined]
+        return env
 
     learner = MaskablePPO(
         "MlpPolicy",
@@ -58,8 +63,15 @@ def ours(arch: str) -> Callable[[], object]:
     """Return one update of our PPO."""
     network = NetworkSettings(arch=arch, hidden=HIDDEN)
     settings = PPOSettings(target_kl=None, epochs=4, minibatches=8, network=network)
-    learner = PPO(open_batch(TASKS["default"], size=ENVIRONMENTS), settings, 0)
-    return learner.update
+    batch = open_batch(TASK, size=ENVIRONMENTS)
+    _lay_out(batch)
+    return PPO(batch, settings, 0).update
+
+
+def _lay_out(batch: EnvironmentBatch) -> None:
+    """Lay out every episode."""
+    for number in batch.episodes.numbers.tolist():
+        batch.episodes.prepared(number)
 
 
 def compare_learners() -> None:

@@ -410,7 +410,7 @@ def test_the_policy_is_not_pulled_further_than_the_clip(moved, advantage, is_pul
         log_probs=own.log_probs - np.log(moved),
         advantages=torch.full((8,), advantage),
     )
-    loss, figures = learner._policy_loss(part, 0.0)
+    loss, figures = learner._policy_loss(part, torch.arange(8), 0.0)
     assert (gradient_size(loss, learner) > 1e-6) == is_pulled
     assert figures["clip_share"] == float(moved != 1.0)
     assert figures["kl"] == pytest.approx(moved - 1.0 - np.log(moved), abs=1e-5)
@@ -422,7 +422,7 @@ def test_values_are_not_pulled_further_than_their_clip(returns, is_pulled):
     learner = PPO(OneMachine(4), replace(QUICK, value_clip=0.5), 0)
     own = decisions(learner, 8)
     part = replace(own, values=own.values - 1.0, returns=torch.full((8,), returns))
-    assert (gradient_size(learner._value_loss(part), learner) > 1e-6) == is_pulled
+    assert (gradient_size(learner._value_loss(part, torch.arange(8)), learner) > 1e-6) == is_pulled
 
 
 @pytest.mark.parametrize(("jump", "is_pulled"), [(0.4, True), (0.6, False)])
@@ -431,7 +431,7 @@ def test_the_entropy_bonus_stops_at_its_clamp(jump, is_pulled):
     learner = PPO(OneMachine(4), replace(QUICK, entropy_clamp=0.5), 0)
     own = decisions(learner, 8)
     part = replace(own, entropies=own.entropies - jump, advantages=torch.zeros(8))
-    loss, _ = learner._policy_loss(part, 1.0)
+    loss, _ = learner._policy_loss(part, torch.arange(8), 1.0)
     assert (gradient_size(loss, learner) > 1e-9) == is_pulled
 
 

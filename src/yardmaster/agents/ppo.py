@@ -27,6 +27,8 @@ from yardmaster.names import unknown
 
 DECAYS = ("none", "linear", "exponential")
 KL_STOPS = ("update", "actor")
+LEAST_LOG = -87.0
+"""Logarithm of about the least number that 32 bits hold in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,7 @@ class Decisions:
     """Judged decisions, one per row."""
 
     observations: Tensor
+    """Without tokens that are blank in all of them."""
     masks: Tensor
     is_choice: Tensor
     """Whether more than one action was legal: the others say nothing about the policy."""
@@ -285,11 +288,12 @@ class PPO:
         if settings.normalise_rewards:
             self.reward_scale.see(rewards, discounts, ended)
             rewards = rewards / self.reward_scale.scale
-        values, following = rollout.values(self.network.value)
+        masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
+        seen = self.network.body.parts.trimmed(rollout.observations.flatten(0, 1), masks)
+        values, following = rollout.values(self.network.value, seen)
         surplus = advantages(
             rewards, values, following, discounts, ended, trace=settings.gae_lambda
         )
-        masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
         is_choice = masks.sum(dim=-1) > 1
         expected, gains = flat(values).to(self.device), flat(surplus).to(self.device)
         returns = expected + gains
@@ -299,7 +303,7 @@ class PPO:
             gains = (gains - mean(of_choices)) / (spread + 1e-8)
         shares = masking.log_probs(self._logits.flatten(0, 1), masks)
         return Decisions(
-            observations=rollout.observations[:-1].flatten(0, 1),
+            observations=seen[: len(actions)],
             masks=masks,
             is_choice=is_choice,
             actions=actions,
@@ -317,11 +321,11 @@ class PPO:
         figures: dict[str, float] = {"policy_loss": 0.0, "kl": 0.0, "clip_share": 0.0}
         losses: list[float] = []
         value_losses: list[float] = []
-        for part in self._minibatches(decisions):
-            value_loss = self._value_loss(part)
+        for rows in self._minibatches(decisions):
+            value_loss = self._value_loss(decisions, rows)
             loss = settings.value_weight * value_loss
             if is_actor_learning:
-                policy_loss, figures = self._policy_loss(part, entropy_weight)
+                policy_loss, figures = self._policy_loss(decisions, rows, entropy_weight)
                 if settings.target_kl is None or figures["kl"] <= settings.target_kl:
                     loss = loss + policy_loss
                 elif settings.kl_stops == "actor":
@@ -337,21 +341,21 @@ class PPO:
             "gradient_steps": float(len(losses)),
         }
 
-    def _minibatches(self, decisions: Decisions) -> Iterator[Decisions]:
+    def _minibatches(self, decisions: Decisions) -> Iterator[Tensor]:
+        """Yield the numbers of the decisions of each minibatch."""
         rows = len(decisions.actions)
         for _ in range(self.settings.epochs):
             shuffled = torch.randperm(rows, generator=self.generator, device=self.device)
-            for part in shuffled.chunk(self.settings.minibatches):
-                yield decisions.at(part)
+            yield from shuffled.chunk(self.settings.minibatches)
 
     def _policy_loss(
-        self, part: Decisions, entropy_weight: float
+        self, decisions: Decisions, rows: Tensor, entropy_weight: float
     ) -> tuple[Tensor, dict[str, float]]:
         """Return the clipped loss less the entropy bonus, and figures on how far the policy is.
 
-        All are means over decisions in which there was a choice.
+        All are means over those of the decisions in which there was a choice.
         """
-        part = part.at(part.is_choice.nonzero().squeeze(1))
+        part = decisions.at(rows.masked_select(decisions.is_choice.index_select(0, rows)))
         clip, clamp = self.settings.clip, self.settings.entropy_clamp
         shares = masking.log_probs(self.network.logits(part.observations, part.masks), part.masks)
         moved = at(shares, part.actions) - part.log_probs
@@ -370,13 +374,14 @@ class PPO:
             }
         return loss - entropy_weight * bonus, figures
 
-    def _value_loss(self, part: Decisions) -> Tensor:
-        values = self.network.value(part.observations)
-        errors = (values - part.returns).square()
+    def _value_loss(self, decisions: Decisions, rows: Tensor) -> Tensor:
+        values = self.network.value(decisions.observations.index_select(0, rows))
+        returns = decisions.returns.index_select(0, rows)
+        errors = (values - returns).square()
         if self.settings.value_clip is not None:
-            clip = self.settings.value_clip
-            held = part.values + (values - part.values).clamp(-clip, clip)
-            errors = torch.maximum(errors, (held - part.returns).square())
+            clip, before = self.settings.value_clip, decisions.values.index_select(0, rows)
+            held = before + (values - before).clamp(-clip, clip)
+            errors = torch.maximum(errors, (held - returns).square())
         return 0.5 * errors.mean()
 
     def _descend(self, loss: Tensor) -> None:
@@ -425,4 +430,5 @@ def mean(numbers: Tensor) -> Tensor:
 
 def entropy(shares: Tensor) -> Tensor:
     """Return the entropy, in nats, of log-probabilities that are at hand already."""
-    return -(shares.exp() * shares).sum(dim=-1)
+    # Exponentials that are no normal numbers would take ten times as long, and add nothing.
+    return -(shares.clamp_min(LEAST_LOG).exp() * shares).sum(dim=-1)

@@ -76,16 +76,21 @@ class Rollout:
             self.observations[-1] = torch.from_numpy(batch.observations)
 
     @torch.no_grad()
-    def values(self, critic: Callable[[Tensor], Tensor]) -> tuple[Reals, Reals]:
+    def values(
+        self, critic: Callable[[Tensor], Tensor], seen: Tensor | None = None
+    ) -> tuple[Reals, Reals]:
         """Return the values of the states before and after each step, (steps, environments) both.
+
+        `seen` is what the critic is shown of these states, (states, …); all, if not given.
 
         After the end of an episode nothing follows: 0. An episode that a limit cut off would have
         gone on: the value of its last observation, not of the next episode's first.
         """
-        seen = _judged(self.observations.flatten(0, 1), critic).reshape(self.steps + 1, -1)
-        following = seen[1:].copy()
+        seen = self.observations.flatten(0, 1) if seen is None else seen
+        values = _judged(seen, critic).reshape(self.steps + 1, -1)
+        following = values[1:].copy()
         self._settle(following, critic)
-        return seen[:-1], following
+        return values[:-1], following
 
     @torch.no_grad()
     def tails(self, critic: Callable[[Tensor], Tensor]) -> Reals:

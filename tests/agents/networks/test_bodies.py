@@ -102,6 +102,35 @@ def test_masks_change_no_legal_logit(arch):
     torch.testing.assert_close(made.logits(seen, masks)[masks], made.logits(seen)[masks])
 
 
+@pytest.mark.parametrize(("padding", "kept"), [(0, 6), (1, 6), (4, 3), (6, 1)])
+@pytest.mark.parametrize("arch", FOR_PICKING)
+def test_trimmed_observations_mean_the_same(arch, padding, kept):
+    """Without the tokens behind all jobs, logits, values and gradients are what they were."""
+    where = layout()
+    made, seen = network(arch, where), observations(where, padding=padding)
+    masks = torch.zeros(len(seen), where.actions, dtype=torch.bool)
+    masks[:, where.window] = True
+    masks[0, : where.window - padding] = True
+    short = made.body.parts.trimmed(seen, masks)
+    assert short.shape[1] == where.length - 3 * (where.window - kept)
+    found = []
+    for given in (seen, short):
+        made.zero_grad()
+        logits, values = made.logits(given, masks)[masks], made.value(given)
+        torch.autograd.backward(logits.square().sum() + values.square().sum())
+        gradients = [part.grad for part in made.parameters() if part.grad is not None]
+        found.append([logits, values, *gradients])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_legal_is_not_trimmed():
+    """A place without a job stays as long as it may be chosen."""
+    where = layout()
+    made, seen = network("kernel", where), observations(where, padding=5)
+    masks = torch.ones(len(seen), where.actions, dtype=torch.bool)
+    assert torch.equal(made.body.parts.trimmed(seen, masks), seen)
+
+
 @pytest.mark.parametrize("arch", FOR_PICKING)
 def test_globals_are_found_where_they_stand(arch):
     """The first and the last number of this observation are globals, and both make a difference."""

@@ -31,11 +31,17 @@ class ActorCritic(nn.Module):
         """Return the preferences among actions, (batch, actions).
 
         With masks, those of illegal actions are of no account, and not computed if that saves time.
+        Nor are those of tokens that trimmed observations lack.
         """
         if masks is not None and isinstance(self.body, KernelBody):
             return self._legal_logits(self.body, observations, masks)
         preferences: Tensor = self.head(self.body(observations))
-        return preferences.squeeze(-1)
+        preferences = preferences.squeeze(-1)
+        lacking = self.layout.actions - preferences.shape[1]
+        if lacking == 0:
+            return preferences
+        jobs, noop = preferences[:, :-1], preferences[:, -1:]
+        return torch.cat([nn.functional.pad(jobs, (0, lacking)), noop], dim=1)
 
     def _legal_logits(self, body: KernelBody, observations: Tensor, masks: Tensor) -> Tensor:
         embeddings, where = body.of_legal(observations, masks)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from yardmaster.agents.networks.layers import hidden_layers, linear
+from yardmaster.agents.networks.mlp import flat_layers
 from yardmaster.agents.networks.parts import AnyLayout, Parts
 from yardmaster.agents.networks.settings import NetworkSettings
 from yardmaster.engine.picking.layout import Layout
@@ -16,7 +17,7 @@ class FlatCritic(nn.Module):
 
     def __init__(self, settings: NetworkSettings, layout: AnyLayout, dice: torch.Generator) -> None:
         super().__init__()
-        self.layers = hidden_layers((layout.length, *settings.hidden), dice)
+        self.layers = flat_layers(settings, layout, dice)
         self.last = linear(settings.hidden[-1], 1, dice, gain=1.0)
 
     def forward(self, observations: Tensor) -> Tensor:
@@ -45,7 +46,7 @@ class PooledCritic(nn.Module):
         jobs = self.parts.jobs(observations)  # padding is all zeros
         number = self.parts.occupied(observations).sum(dim=1, keepdim=True).clamp_min(1)
         total = jobs.sum(dim=1)
-        summary = [total / number, highest(jobs), total / jobs.shape[1]]
+        summary = [total / number, highest(jobs), total / self.parts.layout.window]
         context = self.parts.context(observations)
         values: Tensor = self.last(self.layers(torch.cat([*summary, context], dim=-1)))
         return values.squeeze(-1)

@@ -3,12 +3,42 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from yardmaster.agents.networks.body import Body
-from yardmaster.agents.networks.layers import hidden_layers
+from yardmaster.agents.networks.layers import Linear, hidden_layers
 from yardmaster.agents.networks.parts import AnyLayout, parts_of
 from yardmaster.agents.networks.settings import NetworkSettings
+from yardmaster.engine.picking.layout import Layout
+
+
+class FlatLinear(Linear):
+    """A layer over all numbers of an observation, which may be trimmed: see `Parts.trimmed`."""
+
+    def __init__(self, layout: Layout, layer: Linear) -> None:
+        super().__init__(layer.in_features, layer.out_features)
+        self.weight, self.bias = layer.weight, layer.bias
+        self.before = layout.jobs_at
+        self.after = layout.length - layout.jobs_at - layout.window * len(layout.job_features)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Apply the layer; the weights of what the observations lack do not count."""
+        weight, shown = self.weight, observations.shape[1]
+        if shown < self.in_features:
+            split = shown - self.after
+            weight = torch.cat([weight[:, :split], weight[:, self.in_features - self.after :]], 1)
+        return nn.functional.linear(observations, weight, self.bias)
+
+
+def flat_layers(
+    settings: NetworkSettings, layout: AnyLayout, dice: torch.Generator
+) -> nn.Sequential:
+    """Return hidden layers over all numbers of an observation."""
+    layers = hidden_layers((layout.length, *settings.hidden), dice)
+    first = layers[0]
+    if isinstance(first, Linear) and isinstance(layout, Layout):
+        layers[0] = FlatLinear(layout, first)
+    return layers
 
 
 class MLPBody(Body):
@@ -20,7 +50,7 @@ class MLPBody(Body):
         super().__init__()
         self.parts = parts_of(layout)
         self.width = settings.hidden[-1]
-        self.layers = hidden_layers((layout.length, *settings.hidden), dice)
+        self.layers = flat_layers(settings, layout, dice)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Return one embedding per observation."""

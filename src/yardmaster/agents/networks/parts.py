@@ -13,7 +13,10 @@ AnyLayout = Layout | ChoiceLayout
 
 
 class Parts(nn.Module):
-    """The parts of flat observations (batch, length), as tensors."""
+    """The parts of flat observations (batch, length), as tensors.
+
+    Observations may lack tokens at the end of the window: see `trimmed`.
+    """
 
     globals_at: Tensor
     context_at: Tensor
@@ -34,23 +37,51 @@ class Parts(nn.Module):
             persistent=False,
         )
 
+    def trimmed(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Return the observations without the tokens behind all that show a job or are legal.
+
+        Queues are mostly shorter than the window, and what is 0 everywhere adds nothing to any
+        sum. One token of zeros stays, if there is one, for whoever looks for the largest number.
+        """
+        first, size = self.layout.jobs_at, self.layout.window * self.features
+        sizes = observations.abs().sum(dim=0)[first : first + size].reshape(-1, self.features)
+        used = (sizes.sum(dim=1) > 0) | masks[:, :-1].any(dim=0)
+        kept = min(int(used.nonzero().max()) + 2 if used.any() else 1, self.layout.window)
+        before, after = first + kept * self.features, first + size
+        return torch.cat([observations[:, :before], observations[:, after:]], dim=1)
+
+    def tokens(self, observations: Tensor) -> int:
+        """Return how many job tokens the observations have."""
+        return (observations.shape[1] - self.context_size) // self.features
+
+    def missing(self, observations: Tensor) -> int:
+        """Return how many numbers the observations lack behind their last token."""
+        return self.layout.length - observations.shape[1]
+
     def jobs(self, observations: Tensor) -> Tensor:
         """Return the job tokens, (batch, window, features)."""
-        first, window = self.layout.jobs_at, self.layout.window
+        first, window = self.layout.jobs_at, self.tokens(observations)
         part = observations[:, first : first + window * self.features]
         return part.reshape(-1, window, self.features)
 
     def gpus(self, observations: Tensor) -> Tensor:
         """Return the numbers of the GPU slots, (batch, slots)."""
-        return observations[:, self.layout.gpus_at : self.layout.gpus_at + self.layout.gpu_slots]
+        first = self.layout.gpus_at
+        first -= self.missing(observations) if first > self.layout.jobs_at else 0
+        return observations[:, first : first + self.layout.gpu_slots]
 
     def globals(self, observations: Tensor) -> Tensor:
         """Return the globals, (batch, globals)."""
-        return observations.index_select(1, self.globals_at)
+        return observations.index_select(1, self._places(self.globals_at, observations))
 
     def context(self, observations: Tensor) -> Tensor:
         """Return all that is no job: the globals, then the GPU slots."""
-        return observations.index_select(1, self.context_at)
+        return observations.index_select(1, self._places(self.context_at, observations))
+
+    def _places(self, places: Tensor, observations: Tensor) -> Tensor:
+        """Return where something stands in observations that may be trimmed."""
+        missing = self.missing(observations)
+        return places - missing * (places > self.layout.jobs_at) if missing else places
 
     def occupied(self, observations: Tensor) -> Tensor:
         """Return which tokens hold a job, (batch, window): a token of zeros is padding."""
@@ -70,6 +101,11 @@ class ChoiceParts(nn.Module):
         self.layout = layout
         self.now_size = len(layout.now_features)
         self.past_size = len(layout.past_features)
+
+    def trimmed(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Return the observations: they have nothing that could be left out."""
+        del masks
+        return observations
 
     def now(self, observations: Tensor) -> Tensor:
         """Return the numbers of now."""
