@@ -63,6 +63,27 @@ def test_a_trace_is_split_by_time():
     np.testing.assert_array_equal(np.diff(window), 1.0)
 
 
+@pytest.mark.parametrize("split", ["val", "report"])
+def test_measured_windows_share_no_job_while_there_are_enough(split):
+    """As many windows as fit stand apart, the first few all over their part; the rest overlap."""
+    task = Task(workload=trace(2000), cluster="pool:4", jobs=15, measured_unit=False)
+    episodes = Episodes(task, split)
+    windows = [episodes.workload(number).duration_s for number in range(40)]
+    apart = 400 // 15
+    assert len(set(np.concatenate(windows[:apart]).tolist())) == apart * 15
+    assert len(set(np.concatenate(windows).tolist())) < 40 * 15
+    assert all((np.diff(window) == 1.0).all() for window in windows)
+    starts = np.sort([window[0] for window in windows[:6]])
+    assert np.diff(starts).max() < 400 / 3  # evenly would be 400 / 6
+
+
+def test_training_windows_begin_anywhere():
+    """Windows to train on may overlap from the first."""
+    task = Task(workload=trace(), cluster="pool:4", jobs=10, measured_unit=False)
+    starts = [Episodes(task).workload(number).duration_s[0] for number in range(12)]
+    assert np.diff(np.sort(starts)).min() < 10
+
+
 def test_a_trace_that_is_too_short_is_refused():
     """Every part must hold an episode."""
     task = Task(workload=trace(), cluster="pool:4", jobs=50, measured_unit=False)

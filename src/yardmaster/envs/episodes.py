@@ -2,11 +2,13 @@
 
 A task has three sets of episodes that share nothing: `train`, `val` and `report`. Generated
 workloads have seeds of their own per set; a trace is cut by time, its first part for training, the
-next for validation, the last for the report. Episode `n` of a set is the same on every machine.
+next for validation, the last for the report; windows of the last two share no job as long as
+there are enough. Episode `n` of a set is the same on every machine.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 from typing import Literal
@@ -37,6 +39,10 @@ PARTS = {"train": (0.0, 0.6), "val": (0.6, 0.8), "report": (0.8, 1.0)}
 
 MEASURED_EPISODES = 8
 """Training episodes whose mean run time becomes the time unit."""
+
+
+GOLDEN_SHARE = (math.sqrt(5.0) - 1.0) / 2.0
+"""Multiples of it, without their whole parts, never lie far from evenly."""
 
 
 class Episodes:
@@ -85,7 +91,11 @@ class Episodes:
         )
 
     def _window(self, trace: Workload, number: int) -> Workload:
-        """Return consecutive jobs of this set's part of the trace, from a drawn start."""
+        """Return consecutive jobs of this set's part of the trace.
+
+        Training begins anywhere. What is measured on shares no job as long as there are enough:
+        the first windows of the other sets stand side by side, only the rest begin anywhere.
+        """
         jobs = self.task.jobs
         low, high = (int(share * len(trace)) for share in PARTS[self.split])
         if high - low < jobs:
@@ -93,8 +103,12 @@ class Episodes:
                 f"The {self.split} part of {trace.name!r} has {high - low} jobs, fewer than the"
                 f" {jobs} of an episode; use shorter episodes or a longer trace."
             )
-        dice = np.random.default_rng([FIRST_SEED[self.split], number])
-        first = int(dice.integers(low, high - jobs + 1))
+        apart = 0 if self.split == "train" else (high - low) // jobs
+        if number < apart:
+            first = low + _spread(apart, number) * (high - low) // apart
+        else:
+            dice = np.random.default_rng([FIRST_SEED[self.split], number])
+            first = int(dice.integers(low, high - jobs + 1))
         return trace.select(np.arange(first, first + jobs))
 
     def prepared(self, number: int) -> Prepared:
@@ -161,6 +175,12 @@ class Episodes:
         rules[at.SCORE] = Score[self.reward.score.upper()]
         rules[at.USES_ENERGY] = self.reward.weights.get("energy", 0.0) != 0.0
         return rules
+
+
+def _spread(count: int, number: int) -> int:
+    """Return which of so many windows comes at a place: any first few lie all over the trace."""
+    shares = np.arange(count) * GOLDEN_SHARE % 1.0
+    return int(np.argsort(shares, kind="stable")[number])
 
 
 def score_of(schedule: Schedule, score: Score) -> float:

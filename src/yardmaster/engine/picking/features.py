@@ -13,7 +13,7 @@ from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
 from yardmaster.engine.core.reservation import limit_backfill, reserve
 from yardmaster.engine.core.room import fits
 from yardmaster.engine.core.tenants import HELD_BACK, class_of
-from yardmaster.engine.picking.line import at_place, known_run_s
+from yardmaster.engine.picking.line import at_place
 from yardmaster.engine.picking.lookahead import show_gpus
 from yardmaster.engine.picking.places import (
     BOOK,
@@ -25,12 +25,14 @@ from yardmaster.engine.picking.places import (
     IS_OVER,
     IS_UNMASKED,
     KNOWS,
+    LINE_FIRST,
     LINE_LENGTH,
     NOOP,
     PACE,
     RANK_KEY,
     RANKS,
     RESERVES,
+    RUN,
     SHADOW,
     SHORT_S,
     SHOWN,
@@ -59,6 +61,7 @@ from yardmaster.engine.state import (
     NOW,
     RUNNING,
     SHAPE_LIMIT,
+    SHAPE_QUEUED,
     SHAPES,
     SUBMIT,
     TENANTS,
@@ -94,19 +97,30 @@ def survey(ints: Ints, rules: Ints, book: Ints, legal: Ints) -> bool:
     book[HEAD] = NOTHING
     pace = rules[PACE]
     is_full = ints[FREE_GPUS] == 0 and ints[HAS_SHARING] == 0
-    if pace == Pace.DECISION and book[IS_OVER] == End.NOT_YET and (shown == 0 or is_full):
+    is_asked_at_choices = pace == Pace.DECISION and book[IS_OVER] == End.NOT_YET
+    if is_asked_at_choices and (shown == 0 or is_full):
         return False  # `legal` stays as it is: nobody is asked
+    is_real = REAL_CLUSTERS and ints[IS_REAL] == 1
+    if not is_real and not _note_fits(ints, book) and is_asked_at_choices:
+        return False
     book[STAMP] += 1
+    shapes, fits_at = ints[JOB_SHAPE], BOOK + ints[JOBS] + ints[SHAPES]
+    line, head = BOOK + book[LINE_FIRST], NOTHING
     is_overtaken, fitting = 0, 0
     for place in range(shown):
-        is_fitting = _fits_now(ints, book, at_place(book, place))
+        job = book[line + place]
+        if is_real:
+            is_fitting = _fits_now(ints, book, job)
+        else:
+            is_fitting = book[fits_at + ints[shapes + job]] == 1
         legal[place] = 1 if is_fitting or pace == Pace.COMMIT else 0
         if is_fitting:
             fitting += 1
-            if book[HEAD] != NOTHING:
+            if head != NOTHING:
                 is_overtaken = 1
-        elif book[HEAD] == NOTHING:
-            book[HEAD] = at_place(book, place)
+        elif head == NOTHING:
+            head = job
+    book[HEAD] = head
     for place in range(shown, book[SHOWN]):
         legal[place] = 0
     if rules[IS_UNMASKED] == 1:
@@ -116,6 +130,18 @@ def survey(ints: Ints, rules: Ints, book: Ints, legal: Ints) -> bool:
     if pace == Pace.COMMIT:
         return shown > 0
     return fitting > 0 or pace != Pace.DECISION
+
+
+@hot_kernel
+def _note_fits(ints: Ints, book: Ints) -> bool:
+    """Note of every shape on a plain cluster whether a waiting job of it fits; whether any does."""
+    fits_at, queued = BOOK + ints[JOBS] + ints[SHAPES], ints[SHAPE_QUEUED]
+    fitting = 0
+    for shape in range(ints[SHAPES]):
+        is_fitting = 1 if ints[queued + shape] > 0 and fits(ints, shape) else 0
+        book[fits_at + shape] = is_fitting
+        fitting += is_fitting
+    return fitting > 0
 
 
 @kernel
@@ -128,7 +154,7 @@ def forbid_all(rules: Ints, legal: Ints) -> None:
 
 @hot_kernel
 def _fits_now(ints: Ints, book: Ints, job: int) -> bool:
-    """Whether a job could start; looked up once per shape and survey."""
+    """Whether a job could start on a real cluster; looked up once per shape and survey."""
     shape = ints[ints[JOB_SHAPE] + job]
     stamps = BOOK + ints[JOBS]
     if book[stamps + shape] != book[STAMP]:
@@ -204,10 +230,7 @@ def show_standard(
     make_reservation(ints, reals, rules, book, purse)
     shown = min(book[LINE_LENGTH], rules[WINDOW])
     size, first = rules[TOKEN], rules[TOKENS_AT]
-    for place in range(shown):
-        _show_token(
-            ints, reals, rules, scales, facts, cards, book, purse, view, place, first + place * size
-        )
+    _show_tokens(ints, reals, rules, scales, facts, cards, book, purse, view, shown)
     for blank in range(first + shown * size, first + book[SHOWN] * size):
         view[blank] = 0.0
     book[SHOWN] = shown
@@ -217,8 +240,8 @@ def show_standard(
     _show_globals(ints, reals, rules, scales, book, purse, view, shown)
 
 
-@hot_kernel
-def _show_token(
+@kernel
+def _show_tokens(
     ints: Ints,
     reals: Reals,
     rules: Ints,
@@ -228,35 +251,38 @@ def _show_token(
     book: Ints,
     purse: Reals,
     view: Reals,
-    place: int,
-    at: int,
+    shown: int,
 ) -> None:
-    job = at_place(book, place)
-    shape = ints[ints[JOB_SHAPE] + job]
-    now, unit = reals[NOW], scales[TIME_UNIT_S]
-    card = rules[CARD] * job
-    for index in range(CARDS):
-        view[at + index] = cards[card + index]
-    run_s = known_run_s(rules, facts, job)
-    wait_s = now - reals[ints[SUBMIT] + job]
-    view[at + 6] = wait_s / (wait_s + unit)
-    view[at + 7] = wait_s / (wait_s + max(run_s, SHORT_S)) if rules[KNOWS] == 1 else 0.0
-    is_fitting = book[BOOK + ints[JOBS] + ints[SHAPES] + shape]
-    view[at + 8] = float(is_fitting)
-    view[at + 9] = 1.0 if job == book[HEAD] else 0.0
-    view[at + 10] = float(is_fitting)
-    view[at + 11] = 0.0
-    if rules[RESERVES] == 1 and book[HEAD] != NOTHING:
-        is_harmless = is_fitting == 1 and (
-            reals[ints[VALUE] + job] <= reals[ints[SHAPE_LIMIT] + shape]
+    """Write the tokens. What is the same for all is looked up once: writing could change it."""
+    now, unit, knows = reals[NOW], scales[TIME_UNIT_S], rules[KNOWS] == 1
+    line, fitting = BOOK + book[LINE_FIRST], BOOK + ints[JOBS] + ints[SHAPES]
+    shapes, submit, value = ints[JOB_SHAPE], ints[SUBMIT], ints[VALUE]
+    limits, deadlines = ints[SHAPE_LIMIT], FACTS + DEADLINE * ints[JOBS]
+    head, until = book[HEAD], purse[SHADOW] - now
+    is_reserved = rules[RESERVES] == 1 and head != NOTHING
+    is_promised = is_reserved and purse[SHADOW] < math.inf
+    card_size, size, at = rules[CARD], rules[TOKEN], rules[TOKENS_AT]
+    for place in range(shown):
+        job = book[line + place]
+        shape = ints[shapes + job]
+        for index in range(CARDS):
+            view[at + index] = cards[card_size * job + index]
+        run_s = facts[FACTS + RUN + job] if knows else 0.0
+        wait_s = now - reals[submit + job]
+        view[at + 6] = wait_s / (wait_s + unit)
+        view[at + 7] = wait_s / (wait_s + max(run_s, SHORT_S)) if knows else 0.0
+        is_fitting = book[fitting + shape] == 1
+        view[at + 8] = 1.0 if is_fitting else 0.0
+        view[at + 9] = 1.0 if job == head else 0.0
+        is_harmless = is_fitting and (
+            not is_reserved or reals[value + job] <= reals[limits + shape]
         )
         view[at + 10] = 1.0 if is_harmless else 0.0
-        if purse[SHADOW] < math.inf:
-            view[at + 11] = _squashed(purse[SHADOW] - now - run_s, unit)
-    deadline_s = facts[FACTS + DEADLINE * ints[JOBS] + job]
-    view[at + 12] = 0.0
-    if not math.isnan(deadline_s):
-        view[at + 12] = _squashed(deadline_s - now - run_s, unit)
+        view[at + 11] = _squashed(until - run_s, unit) if is_promised else 0.0
+        deadline_s = facts[deadlines + job]
+        is_due = not math.isnan(deadline_s)
+        view[at + 12] = _squashed(deadline_s - now - run_s, unit) if is_due else 0.0
+        at += size
 
 
 @kernel

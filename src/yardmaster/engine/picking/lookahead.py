@@ -32,9 +32,11 @@ from yardmaster.engine.state import (
     HELD_COUNT,
     HELD_NEXT,
     IS_REAL,
+    JOB_SHAPE,
     NOTHING,
     NOW,
     RUNNING,
+    SHAPE_GPUS,
     SHARED_GPU,
     Ints,
     Reals,
@@ -124,12 +126,16 @@ def _show_sorted(ints: Ints, reals: Reals, rules: Ints, scales: Reals, view: Rea
 def _show_shares(ints: Ints, reals: Reals, rules: Ints, scales: Reals, view: Reals) -> None:
     """Share of the GPUs whose time left is at most 1/slots, 2/slots, … 1."""
     slots, first = rules[SLOTS], rules[SLOTS_AT]
-    share = 1.0 / ints[GPUS]
+    share, now, unit = 1.0 / ints[GPUS], reals[NOW], scales[TIME_UNIT_S]
+    is_squashed = rules[KNOWS] == 1 and rules[FEATURES] != Features.GPU_OPTIMIZER
+    running, ends = ints[EXPECTED_HEAP], ints[EXPECTED_END]
+    shapes, shape_gpus = ints[JOB_SHAPE], ints[SHAPE_GPUS]
     busy = 0
     for place in range(ints[RUNNING]):
-        job = ints[ints[EXPECTED_HEAP] + place]
-        value = share_left(rules, scales, reals[ints[EXPECTED_END] + job] - reals[NOW])
-        gpus = gpus_of(ints, job)
+        job = ints[running + place]
+        left_s = max(reals[ends + job] - now, 0.0)
+        value = left_s / (left_s + unit) if is_squashed else share_left(rules, scales, left_s)
+        gpus = ints[shape_gpus + ints[shapes + job]]
         busy += gpus
         slot = min(int(value * slots), slots - 1)
         if value * slots <= slot and slot > 0:  # exactly on a step: it counts there already
