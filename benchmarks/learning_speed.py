@@ -1,6 +1,6 @@
 """How quickly PPO learns beside sb3-contrib's MaskablePPO, and how long one decision takes.
 
-`python benchmarks/learning_speed.py` (two minutes). Both learn on the same environment
+`python benchmarks/learning_speed.py` (three minutes). Both learn on the same environment
 (`yardmaster/PickJob-v0`, task `default`, 64 environments) with networks of the same size, on one
 thread. *Same numbers* means rollouts of 8,192 steps, minibatches of 1,024 and 4 passes for both.
 All episodes are laid out before times count, as they are after the first minute of a training.
@@ -29,7 +29,7 @@ from yardmaster.schedulers.learned.packing import pack
 
 ENVIRONMENTS = 64
 ROLLOUT = 8_192
-ROUNDS = 3
+ROUNDS = 7
 HIDDEN = (64, 64)
 TASK = TASKS["default"].changed(episodes=8)
 """With few episodes: every one of the other's environments lays out its own."""
