@@ -11,6 +11,7 @@ _COMPILE = """
 import yardmaster as ym
 jobs = ym.Workload.of(submit_s=[0], duration_s=[1])
 ym.simulate(jobs, ym.Cluster.pool(1), "fifo", compile_core="always")
+ym.simulate(jobs, ym.Cluster.pool(1), "bandit:random")
 """
 
 
