@@ -42,10 +42,15 @@ EVERY_S = {
 }
 STEPS = {
     "rlmetadqn": dict.fromkeys(OBJECTIVES, 220_000),
-    "gangs": {"jct": 1_750_000, "p95": 1_750_000, "mixed": 1_000_000},
+    "gangs": dict.fromkeys(OBJECTIVES, 1_750_000),
 }
-TAIL = {("rlmetadqn", "p95"): (0.85, 1.1)}
-"""Where it is not the task's own."""
+TASK_CHANGES: dict[tuple[str, str], dict[str, Any]] = {
+    ("rlmetadqn", "p95"): {"tail": (0.85, 1.1)},
+    ("gangs", "mixed"): {
+        "reward": {"in_system": -0.45, "tail": -0.45, "late": -0.1, "energy": -0.05}
+    },
+}
+"""Where a task is not played as it is called."""
 PPO_STEPS = {("rlmetadqn", "p95"): 400_000, ("gangs", "jct"): 2_500_000}
 PPO_SETTINGS = {"gamma": 0.995, "gae_lambda": 0.98, "learning_rate": 1e-3, "entropy": 0.01}
 
@@ -56,8 +61,7 @@ def trainings() -> list[dict[str, Any]]:
     for study, every_s in EVERY_S.items():
         for objective in OBJECTIVES:
             task: dict[str, Any] = {"reward": objective, "every_s": every_s[objective]}
-            if (study, objective) in TAIL:
-                task["tail"] = TAIL[study, objective]
+            task |= TASK_CHANGES.get((study, objective), {})
             job = {"study": study, "metric": f"{objective}_gap", "task": task}
             dqn = {"learner": "meta-dqn", "settings": SETTINGS[study]}
             found += [

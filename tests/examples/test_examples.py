@@ -57,7 +57,7 @@ def test_our_ppo_trains(capsys: pytest.CaptureFixture[str]):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None,
+    importlib.util.find_spec("ray") is None or importlib.util.find_spec("tree") is None,
     reason='RLlib is not installed; pip install "ray[rllib]" to run this',
 )
 def test_rllib_trains():

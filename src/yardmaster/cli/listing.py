@@ -26,6 +26,7 @@ Topic = Literal[
     "columns",
     "regimes",
     "perturbations",
+    "choosers",
 ]
 TOPICS: tuple[Topic, ...] = (
     "orders",
@@ -39,6 +40,7 @@ TOPICS: tuple[Topic, ...] = (
     "columns",
     "regimes",
     "perturbations",
+    "choosers",
 )
 Rows = list[dict[str, object]]
 KIND_GPUS = ("V100", "A100", "H100", "T4")
@@ -51,7 +53,7 @@ def listing(
     *,
     json: JsonOption = False,
 ) -> None:
-    """Show orders, disciplines, placements, workloads, clusters, kinds, metrics or regimes."""
+    """Show orders, disciplines, placements, workloads, clusters, metrics, regimes, choosers, …"""
     chosen = (topic,) if topic else TOPICS
     found = {name: _rows(name) for name in chosen}
     if json:
@@ -89,6 +91,7 @@ def _rows(topic: Topic) -> Rows:
         "columns": _columns,
         "regimes": _regimes,
         "perturbations": _perturbations,
+        "choosers": _choosers,
     }[topic]()
 
 
@@ -244,6 +247,33 @@ def _perturbations() -> Rows:
         }
         for kind in PERTURBATIONS.values()
     ]
+
+
+def _choosers() -> Rows:
+    from yardmaster.schedulers.meta.bandits import BANDITS
+    from yardmaster.schedulers.meta.choosers import chooser_path, load_chooser, shipped_names
+    from yardmaster.schedulers.meta.chooser_file import read_chooser
+
+    rows: Rows = []
+    for name in shipped_names():
+        about = read_chooser(chooser_path(name)).about
+        rows.append(
+            {
+                "scheduler": f"meta:{name}",
+                "what it does": f"trained ({about['learner']}) on the task {about['task']} for"
+                f" {about['reward']}",
+                "chooses among": " / ".join(load_chooser(name).sight.menu),
+            }
+        )
+    for kind, bandit in BANDITS.items():
+        rows.append(
+            {
+                "scheduler": f"bandit:{kind}",
+                "what it does": bandit.summary,
+                "chooses among": "RLMetaDQN's five rules, or bandit:NAME=SCHEDULER/SCHEDULER/…",
+            }
+        )
+    return rows
 
 
 def print_rows(title: str, rows: Rows) -> None:
