@@ -53,7 +53,7 @@ def listing(
     *,
     json: JsonOption = False,
 ) -> None:
-    """Show orders, disciplines, placements, workloads, clusters, metrics, regimes, choosers, …"""
+    """Show every name that can be used, by topic."""
     chosen = (topic,) if topic else TOPICS
     found = {name: _rows(name) for name in chosen}
     if json:
@@ -251,8 +251,8 @@ def _perturbations() -> Rows:
 
 def _choosers() -> Rows:
     from yardmaster.schedulers.meta.bandits import BANDITS
-    from yardmaster.schedulers.meta.choosers import chooser_path, load_chooser, shipped_names
     from yardmaster.schedulers.meta.chooser_file import read_chooser
+    from yardmaster.schedulers.meta.choosers import chooser_path, load_chooser, shipped_names
 
     rows: Rows = []
     for name in shipped_names():
