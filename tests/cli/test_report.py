@@ -45,3 +45,11 @@ def test_a_folder_without_results_is_refused(tmp_path: Path):
     """What is no experiment is said to be none."""
     with pytest.raises(YardmasterError, match="run the experiment first"):
         report(tmp_path)
+
+
+def test_a_damaged_table_is_said_to_be(tmp_path: Path):
+    """Neither an experiment's nor a study's ends in an error of the library."""
+    for name in ("results.parquet", "lookahead.parquet"):
+        (tmp_path / name).write_text("junk")
+        with pytest.raises(YardmasterError, match=f"{name} is damaged"):
+            report(tmp_path)

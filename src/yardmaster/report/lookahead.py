@@ -88,14 +88,19 @@ def read_lookahead(folder: Path) -> Lookahead:
     """Read the results of a study.
 
     Raises:
-        YardmasterError: if there are none.
+        YardmasterError: if there are none, or they are damaged.
     """
     import polars as pl
 
     path = folder / RESULTS
     if not path.is_file():
         raise YardmasterError(f"There is no {path}; run `yardmaster experiment lookahead` first.")
-    found = pl.read_parquet(path)
+    try:
+        found = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError):
+        raise YardmasterError(
+            f"{path} is damaged; run `yardmaster experiment lookahead` again."
+        ) from None
     architectures = tuple(found["architecture"].unique(maintain_order=True))
     modes = tuple(found["lookahead"].unique(maintain_order=True))
     scores = {}

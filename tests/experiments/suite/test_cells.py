@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.suite import cells as module
 from yardmaster.experiments.suite.cells import batches_of, cell_key, cells_of
 from yardmaster.experiments.suite.document import load_suite
@@ -26,6 +27,14 @@ def test_keys_do_not_depend_on_the_document(small):
     fewer = small.with_changes(name="other", schedulers=("fifo+skip",), seeds=1)
     keys = {cell.key for cell in cells_of(small)}
     assert {cell.key for cell in cells_of(fewer)} < keys
+
+
+def test_the_same_jobs_under_two_names_are_refused(small):
+    """Each run has one name in the table."""
+    own = small.workloads[0].model_dump(mode="json", exclude_none=True)
+    twice = small.with_changes(workloads=[own, own | {"name": "again"}])
+    with pytest.raises(InvalidConfigError, match="'again' are the same jobs and machines"):
+        cells_of(twice)
 
 
 def test_a_changed_scheduler_renames_its_cells_alone(small, monkeypatch):

@@ -121,3 +121,10 @@ def test_severities_of_ones_own(small):
         "arrival-noise:0.1",
         "capacity-dip:0.2",
     ]
+
+
+def test_severities_of_a_kind_that_is_not_wanted_are_refused(small):
+    """A misspelt kind would otherwise be run at the usual severities."""
+    part = small.regimes[0].model_dump(mode="json") | {"severities": {"arrival-noize": [0.1]}}
+    with pytest.raises(InvalidConfigError, match="severities of arrival-noize"):
+        small.with_changes(regimes=[part])

@@ -93,12 +93,12 @@ def test_who_learns_or_chooses_is_no_oracle():
 
 
 def test_a_label_hides_no_number(small, tmp_path):
-    """A label with the name of a metric gets a name of its own; mixed labels become text."""
+    """A label with the name of another column gets its own name; mixed labels become text."""
     document = small.model_dump(mode="json") | {
         "regimes": [],
         "workloads": [
             {"name": "a", "workload": "lognormal", "cluster": "pool:8", "jobs": 20,
-             "labels": {"jobs": "few", "level": 1}},
+             "labels": {"jobs": "few", "level": 1, "family": "mine"}},
             {"name": "b", "workload": "lognormal", "cluster": "pool:8", "jobs": 30,
              "labels": {"level": "high"}},
         ],
@@ -110,5 +110,7 @@ def test_a_label_hides_no_number(small, tmp_path):
         store.add(MEASURES, run_batch(Kit(code_fingerprint()), cells).runs)
         table = results_table(cells, store, ())
     assert set(table["label_jobs"]) == {"few", None}
+    assert set(table["label_family"]) == {"mine", None}
+    assert set(table["family"]) == {"own"}
     assert set(table["jobs"]) == {20.0, 30.0}
     assert set(table["level"]) == {"1", "high"}

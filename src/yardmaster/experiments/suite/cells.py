@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.suite.document import Suite
 from yardmaster.experiments.suite.fingerprints import code_fingerprint, scheduler_fingerprint
 from yardmaster.experiments.suite.settings import Setting
@@ -50,8 +51,8 @@ def cells_of(suite: Suite) -> list[Cell]:
     """Return all cells of an experiment; those that share jobs stand together.
 
     Raises:
-        YardmasterError: if a scheduler, a regime or a file cannot be found; with all schedulers
-            that cannot.
+        YardmasterError: if a scheduler, a regime or a file cannot be found, with all schedulers
+            that cannot; or if two settings are the same under different names.
     """
     code = code_fingerprint()
     schedulers = suite.parsed_schedulers()
@@ -66,9 +67,11 @@ def cells_of(suite: Suite) -> list[Cell]:
                 shared = _shared(table, perturbation, seed, suite.until_s)
                 for name, information, own in named:
                     key = cell_key(shared, name, code, own)
-                    cells[key] = Cell(
-                        key, setting, perturbation, name, information, seed, suite.until_s
-                    )
+                    cell = Cell(key, setting, perturbation, name, information, seed, suite.until_s)
+                    first = cells.setdefault(key, cell).setting
+                    if first is not setting:
+                        same = f"{first.name!r} and {setting.name!r} are the same jobs and machines"
+                        raise InvalidConfigError(suite.name, [same])
     return list(cells.values())
 
 

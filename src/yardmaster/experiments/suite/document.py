@@ -25,10 +25,10 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.line_up import parse_schedulers
@@ -60,6 +60,13 @@ class Disturbed(Document):
             if kind not in PERTURBATIONS:
                 raise ValueError(str(unknown("perturbation", kind, PERTURBATIONS)))
         return kinds
+
+    @model_validator(mode="after")
+    def _severities_are_used(self) -> Self:
+        for kind in self.severities:
+            if kind not in self.perturbations:
+                raise ValueError(f"severities of {kind}, which is none of its perturbations")
+        return self
 
     def disturbances(self) -> Disturbances:
         """Return every perturbation; None for the undisturbed setting."""

@@ -32,6 +32,19 @@ CLEAN = "none"
 """What the column `perturbation` says of undisturbed regimes."""
 GAP = "oracle_gap_"
 """How columns of gaps begin; the objective follows."""
+OWN_COLUMNS = (
+    "family",
+    "regime",
+    "perturbation",
+    "severity",
+    "scheduler",
+    "information",
+    "seed",
+    "variant",
+    "training_seed",
+    "cell",
+)
+"""Columns that say what a run is; see above, and `trainings.ablation` for the variants."""
 NOT_FIXED = ("policy:", "meta:", "bandit:")
 """How the names of schedulers begin that learn or choose: they are no part of the oracle."""
 
@@ -87,9 +100,13 @@ def _labels(cells: Sequence[Cell]) -> dict[str, Any]:
         kind = pl.Int64 if kinds == {int} else pl.Float64 if kinds <= {int, float} else pl.String
         if kind is pl.String:
             values = [None if value is None else str(value) for value in values]
-        # A label must not take the place of a number that has the same name.
-        columns[f"label_{name}" if name in MEASURES else name] = pl.Series(values, dtype=kind)
+        columns[f"label_{name}" if _is_taken(name) else name] = pl.Series(values, dtype=kind)
     return columns
+
+
+def _is_taken(label: str) -> bool:
+    """Whether another column has this name, whose place a label must not take."""
+    return label in (*MEASURES, MIXED, *OWN_COLUMNS) or label.startswith(GAP)
 
 
 def _groups(cells: Sequence[Cell]) -> FloatArray:
@@ -140,14 +157,19 @@ def read_results(folder: Path) -> pl.DataFrame:
     """Return the table of an experiment's folder.
 
     Raises:
-        YardmasterError: if there is none.
+        YardmasterError: if there is none, or it is damaged.
     """
     import polars as pl
 
     path = SuiteFolder(folder).results
     if not path.is_file():
         raise YardmasterError(f"There is no {path}; run the experiment first.")
-    return pl.read_parquet(path)
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError):
+        raise YardmasterError(
+            f"{path} is damaged; run the experiment again, which writes it anew."
+        ) from None
 
 
 def read_jct_quantiles_s(folder: Path, cells: Sequence[str]) -> Quantiles:

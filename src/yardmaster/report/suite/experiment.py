@@ -63,7 +63,7 @@ def read_experiment(folder: Path) -> Experiment:
     """
     place = SuiteFolder(folder)
     if not folder.is_dir():
-        near = [one.name for one in folder.parent.iterdir()] if folder.parent.is_dir() else []
+        near = [one.name for one in folder.parent.glob("*") if one.is_dir()]
         raise YardmasterError(f"There is no folder {folder}.{did_you_mean(folder.name, near)}")
     table = read_results(folder)
     missing = [name for name in NEEDED if name not in table.columns]

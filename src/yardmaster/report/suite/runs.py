@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 Label = str | int | float
+PLACE = "row of the table"
+"""A column for numbering the rows; no label of a user is called so."""
 
 
 class Scenario(NamedTuple):
@@ -126,7 +128,7 @@ def runs_by_family(table: pl.DataFrame, labels: Sequence[str]) -> tuple[Runs, ..
         table: one row per run.
         labels: which of its columns tell regimes apart.
     """
-    numbered = _apart(table.with_row_index("place"))
+    numbered = _apart(table.with_row_index(PLACE))
     families = numbered.get_column("family").unique(maintain_order=True).to_list()
     return tuple(
         _runs(name, numbered.filter(numbered.get_column("family") == name), labels)
@@ -175,13 +177,13 @@ def _runs(family: str, table: pl.DataFrame, labels: Sequence[str]) -> Runs:
         numbers={
             name: table.get_column(name).to_numpy()[kept] for name in _number_columns(table, labels)
         },
-        places=table.get_column("place").to_numpy().astype(np.int64)[kept],
+        places=table.get_column(PLACE).to_numpy().astype(np.int64)[kept],
         left_out=missing,
     )
 
 
 _SCENARIO = ("regime", "perturbation", "severity")
-_NOT_NUMBERS = ("place", "seed", "severity")
+_NOT_NUMBERS = (PLACE, "seed", "severity")
 
 
 def _number_columns(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
