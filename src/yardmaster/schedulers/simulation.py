@@ -122,7 +122,9 @@ def simulate(
             why=why,
         )
     if why is not None:
-        raise YardmasterError(f"{chosen} goes by keys; only a trained policy can say why.")
+        raise YardmasterError(
+            f"{chosen} goes by keys; only trained policies and choosers can say why."
+        )
     return _simulate_order(
         workload,
         cluster,

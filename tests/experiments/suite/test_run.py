@@ -250,3 +250,12 @@ def test_a_perturbed_matrix_has_a_deterministic_table(tmp_path):
     assert bytes_of(tmp_path / "one") == bytes_of(tmp_path / "two")
     table = pl.read_parquet(tmp_path / "one" / "results.parquet")
     assert table["recovery_s"].is_not_nan().any()
+
+
+def test_a_dry_run_takes_nobodys_place(small, tmp_path):
+    """Asked to overwrite and to change nothing at once, an experiment is refused."""
+    run(small, tmp_path / "e")
+    before = bytes_of(tmp_path / "e")
+    with pytest.raises(YardmasterError, match="dry run changes nothing"):
+        run(small.with_changes(seeds=3), tmp_path / "e", overwrite=True, only_estimate=True)
+    assert bytes_of(tmp_path / "e") == before

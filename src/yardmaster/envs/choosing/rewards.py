@@ -23,7 +23,7 @@ TERM_MEANING: dict[Term, str] = {
     Term.WAITING: "mean wait, as it accrues, by the best mean completion time",
     Term.IN_SYSTEM: "mean completion time, as it accrues, by the best",
     Term.TAIL: "mean time that jobs spend in the system while old, by 5 % of what it can be; old is"
-    "  from `tail[0]` to `tail[1]` times the best 95th percentile of completion times",
+    " from `tail[0]` to `tail[1]` times the best 95th percentile of completion times",
     Term.BOUNDED_SLOWDOWN: "mean bounded slowdown, as it accrues, by the best",
     Term.SLOWDOWN: "mean slowdown, as it accrues, by the best",
     Term.LATE: "share of the jobs that finish after their deadline",

@@ -29,12 +29,14 @@ from yardmaster.experiments.suite.engines import Engine, carried_out
 from yardmaster.experiments.suite.fingerprints import code_fingerprint
 from yardmaster.experiments.suite.folder import SuiteFolder
 from yardmaster.experiments.suite.measuring import MEASURES
-from yardmaster.experiments.suite.results import results_table, write_results
+from yardmaster.experiments.suite.results import is_fixed, results_table, write_results
 from yardmaster.experiments.suite.store import Store, opened
 from yardmaster.experiments.training.folder import write_json
 from yardmaster.experiments.training.interruption import asked_to_stop
-from yardmaster.model.workload import FloatArray
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.workload import FloatArray, Workload
 from yardmaster.schedulers.language import order_files
+from yardmaster.schedulers.simulation import simulate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,6 +111,7 @@ def run_suite(
         raise YardmasterError(f"workers must be at least 1, got {workers}.")
     if address is not None and engine != "ray":
         raise YardmasterError("An address belongs to the engine ray: --engine ray --address auto.")
+    SuiteFolder.refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
     cells = cells_of(suite)
     place = SuiteFolder(folder)
     with ExitStack() as stack:
@@ -250,7 +253,19 @@ class _Work:
                 compile_core = "always"
         if compile_core == "always" and not is_cached():
             self.announce("Compiling the simulation core (once per version, up to half a minute) …")
+        for scheduler in self.suite.schedulers:
+            if not is_fixed(scheduler):
+                with suppress(Exception):
+                    self._compile(scheduler)
         return Kit(code_fingerprint(), compile_core)
+
+    def _compile(self, scheduler: str) -> None:
+        """Let machine code be made that processes would otherwise each make, unannounced."""
+        each = np.arange(1.0, 4.0)
+        jobs = Workload.of(
+            submit_s=np.zeros(3), duration_s=each, estimate_s=each, deadline_s=2 * each
+        )
+        simulate(jobs, Cluster.pool(1), scheduler, announce=self.announce)
 
     def _tell_estimate(self, rest: int, cell_s: float, workers: int, engine: str) -> None:
         self.estimate_s = rest * cell_s / workers

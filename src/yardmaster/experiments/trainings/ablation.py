@@ -265,6 +265,7 @@ def run_ablation(
     Raises:
         YardmasterError: if a name is unknown, or the folder holds something else.
     """
+    SuiteFolder.refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
     say = announce or (lambda _news: None)
     plan, notes = ablation_plan(folder, options)
     for note in notes:

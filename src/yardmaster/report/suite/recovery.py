@@ -29,9 +29,12 @@ def recoveries(runs: Runs) -> list[Recovery]:
         return []
     values = runs.numbers["recovery_s"]
     known = np.isfinite(values)
+    changes = known
+    if "unrecovered" in runs.numbers:
+        changes = known | (runs.numbers["unrecovered"] > 0)
+    changing = changes.any(axis=(0, 2))
     if not known.any():
         return []
-    changing = known.any(axis=(0, 2))
     values, known = values[:, changing], known[:, changing]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Mean of empty slice")
