@@ -195,13 +195,11 @@ def in_short(studies: dict[str, pl.DataFrame]) -> list[str]:
                 own = [name for name in names if _kind(name, objective) == "**MetaDQN**"]
                 rules = [(run_gap(part, [name], column), name) for name in names if is_fixed(name)]
                 gap, rule = min(rules)
-                cells = (
-                    written(run_gap(part, own, column)),
-                    written(regime_gap(part, own, column)),
-                )
+                found = run_gap(part, own, column)
+                aim, verdict = judged(family, found)
                 rows.append(
-                    f"| {family} | {TITLES[objective]} | {cells[0]} | {cells[1]} |"
-                    f" {rule} {written(gap)} |"
+                    f"| {family} | {TITLES[objective]} | {aim} | {written(found)} | {verdict} |"
+                    f" {written(regime_gap(part, own, column))} | {rule} {written(gap)} |"
                 )
     return rows
 
