@@ -10,7 +10,7 @@ left out, one by one, to find out what it is good for (`yardmaster experiment ab
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,19 +42,29 @@ class MetaDQNSettings(D3QNSettings):
         return found if self.hold >= 1.0 else [*found, f"hold = {self.hold}: must be at least 1"]
 
 
+_DEFAULT = MetaDQNSettings(
+    total_steps=300_000,
+    steps_per_update=2048,
+    gradient_steps=32,
+    batch_size=512,
+    memory_size=240_000,
+    warmup_steps=20_000,
+    learning_rate=7e-4,
+    gamma=0.995,
+    n_step=20,
+    tau=0.01,
+    network=NetworkSettings(arch="regime", hidden=(64, 64), dim=16, noop_bias=0.0),
+)
 PRESETS = {
-    "default": MetaDQNSettings(
-        total_steps=600_000,
-        steps_per_update=2048,
-        gradient_steps=64,
-        batch_size=256,
-        memory_size=240_000,
-        warmup_steps=20_000,
-        learning_rate=5e-4,
+    "default": _DEFAULT,
+    # For gangs and many regimes: more to tell apart, and decisions that are further apart.
+    "gangs": replace(
+        _DEFAULT,
+        total_steps=1_750_000,
         gamma=0.99,
-        n_step=5,
-        tau=0.01,
-        network=NetworkSettings(arch="regime", hidden=(64, 64), dim=16, noop_bias=0.0),
+        n_step=10,
+        hold=4.0,
+        network=replace(_DEFAULT.network, hidden=(128, 128), dim=32),
     ),
 }
 

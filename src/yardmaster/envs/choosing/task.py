@@ -97,16 +97,8 @@ class ChoosingTask:
 
 
 CHOOSING_TASKS: Registry[ChoosingTask] = Registry("task")
-CHOOSING_TASKS.add("regimes", ChoosingTask())
-CHOOSING_TASKS.add(
-    "hard-regimes",
-    ChoosingTask(families=("hard",), sight=ChoiceSight(menu=GANG_MENU, information="estimate")),
-)
-CHOOSING_TASKS.add(
-    "drifting-regimes",
-    ChoosingTask(families=("drift",), sight=ChoiceSight(menu=GANG_MENU, information="estimate")),
-)
-CHOOSING_TASKS.add(
-    "hard-and-drifting",
-    CHOOSING_TASKS["hard-regimes"].changed(families=("hard", "drift"), every_s=300.0),
-)
+CHOOSING_TASKS.add("regimes", ChoosingTask(sight=ChoiceSight(every_s=180.0)))
+_GANGS = ChoiceSight(menu=GANG_MENU, information="estimate", every_s=900.0)
+CHOOSING_TASKS.add("hard-regimes", ChoosingTask(families=("hard",), sight=_GANGS))
+CHOOSING_TASKS.add("drifting-regimes", ChoosingTask(families=("drift",), sight=_GANGS))
+CHOOSING_TASKS.add("hard-and-drifting", ChoosingTask(families=("hard", "drift"), sight=_GANGS))
