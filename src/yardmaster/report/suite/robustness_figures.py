@@ -37,6 +37,8 @@ FINEST = 0.01
 """Changes up to about this size are drawn to scale, larger ones ever closer together."""
 _RINGS = (-0.5, -0.1, -0.02, 0.0, 0.02, 0.1, 0.5, 2.0, 10.0, 50.0)
 COLUMNS = 3
+MOST_STARS = 3
+"""Stars side by side at most: beside more of them their words would overlap."""
 FEWEST_RAYS = 3
 
 
@@ -49,10 +51,16 @@ def radar(found: Robustness, looks: Looks) -> Sketch | None:
     if len(kinds) < FEWEST_RAYS:
         return None
 
+    count = len(found.objectives)
+    rows = -(-count // MOST_STARS)
+    columns = -(-count // rows)
+
     def paint(canvas: Canvas) -> None:
-        count = len(found.objectives)
-        fields = canvas.subplots(1, count, squeeze=False, subplot_kw={"projection": "polar"})[0]
-        for field, objective in zip(fields, found.objectives, strict=True):
+        polar = {"projection": "polar"}
+        fields = canvas.subplots(rows, columns, squeeze=False, subplot_kw=polar).ravel()
+        for spare in fields[count:]:
+            spare.set_visible(False)
+        for field, objective in zip(fields, found.objectives, strict=False):
             _paint_star(field, found, looks, objective)
             field.set_title(title(objective), fontsize=10, color=ink(), pad=14)
         add_legend(canvas, looks, found.runs.schedulers, 4)
@@ -66,8 +74,8 @@ def radar(found: Robustness, looks: Looks) -> Sketch | None:
         f" {counted(len(found.runs.seeds), 'seed')}. Further out is worse; the dark ring is no"
         " change, and rings stand closer the further out they are.",
         alt=f"Relative change of {title(first)}. {told}.",
-        height_in=3.9,
-        width_in=WIDE_IN if len(found.objectives) > 1 else WIDTH_IN,
+        height_in=0.9 + 3.0 * rows,
+        width_in=WIDE_IN if count > 1 else WIDTH_IN,
         paint=paint,
     )
 
