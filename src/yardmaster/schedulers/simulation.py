@@ -122,9 +122,7 @@ def simulate(
             why=why,
         )
     if why is not None:
-        raise YardmasterError(
-            f"{chosen} goes by keys; only trained policies and choosers can say why."
-        )
+        raise YardmasterError(f"{chosen} goes by keys; only policies and choosers can say why.")
     return _simulate_order(
         workload,
         cluster,

@@ -153,7 +153,7 @@ def test_what_a_policy_cannot_do_is_said(tmp_path):
         simulate(workload, cluster, f"policy:{path}", compatibility="rlscheduler")
     with pytest.raises(YardmasterError, match="no policy file"):
         parse_scheduler("policy:nowhere.npz")
-    with pytest.raises(YardmasterError, match="only trained policies and choosers can say why"):
+    with pytest.raises(YardmasterError, match="only policies and choosers can say why"):
         simulate(workload, cluster, "sjf", why=lambda _: None)
 
 

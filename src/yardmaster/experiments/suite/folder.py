@@ -83,16 +83,6 @@ class SuiteFolder:
                 " another place with --out."
             )
 
-    @staticmethod
-    def refuse_dry_overwrite(*, overwrite: bool, only_estimate: bool) -> None:
-        """Refuse to take another experiment's place only to say how long that would take.
-
-        Raises:
-            YardmasterError: if both are asked for.
-        """
-        if overwrite and only_estimate:
-            raise YardmasterError("A dry run changes nothing: leave out --overwrite or --dry-run.")
-
     def take_up(self, suite: Suite, *, overwrite: bool) -> None:
         """Make the folder the one of this experiment, which may live here already.
 

@@ -31,7 +31,7 @@ from yardmaster.experiments.suite.folder import SuiteFolder
 from yardmaster.experiments.suite.measuring import MEASURES
 from yardmaster.experiments.suite.results import is_fixed, results_table, write_results
 from yardmaster.experiments.suite.store import Store, opened
-from yardmaster.experiments.training.folder import write_json
+from yardmaster.experiments.training.folder import refuse_dry_overwrite, write_json
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, Workload
@@ -111,7 +111,7 @@ def run_suite(
         raise YardmasterError(f"workers must be at least 1, got {workers}.")
     if address is not None and engine != "ray":
         raise YardmasterError("An address belongs to the engine ray: --engine ray --address auto.")
-    SuiteFolder.refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
+    refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
     cells = cells_of(suite)
     place = SuiteFolder(folder)
     with ExitStack() as stack:

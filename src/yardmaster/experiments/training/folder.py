@@ -171,3 +171,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def refuse_dry_overwrite(*, overwrite: bool, only_estimate: bool) -> None:
+    """Refuse to take the place of other work only to say how long that would take.
+
+    Raises:
+        YardmasterError: if both are asked for.
+    """
+    if overwrite and only_estimate:
+        raise YardmasterError("A dry run changes nothing: leave out --overwrite or --dry-run.")

@@ -19,6 +19,7 @@ from yardmaster.experiments.suite.folder import SuiteFolder
 from yardmaster.experiments.suite.measuring import MIXED
 from yardmaster.experiments.suite.run import SuiteResult, run_suite
 from yardmaster.experiments.training.config import Layer, TrainConfig, config_from
+from yardmaster.experiments.training.folder import refuse_dry_overwrite
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.experiments.trainings.plan import Plan, Training, trainings_of
 from yardmaster.experiments.trainings.running import (
@@ -265,7 +266,7 @@ def run_ablation(
     Raises:
         YardmasterError: if a name is unknown, or the folder holds something else.
     """
-    SuiteFolder.refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
+    refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
     say = announce or (lambda _news: None)
     plan, notes = ablation_plan(folder, options)
     for note in notes:

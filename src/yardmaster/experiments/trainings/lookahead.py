@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from yardmaster.errors import YardmasterError
-from yardmaster.experiments.suite.folder import SuiteFolder
 from yardmaster.experiments.training.config import Layer, TrainConfig
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Scores
-from yardmaster.experiments.training.folder import read_json, write_json
+from yardmaster.experiments.training.folder import read_json, refuse_dry_overwrite, write_json
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.experiments.trainings.plan import Plan, Training, trainings_of
 from yardmaster.experiments.trainings.running import (
@@ -169,7 +168,7 @@ def run_lookahead(
     Raises:
         YardmasterError: if a name is unknown, or the folder holds something else.
     """
-    SuiteFolder.refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
+    refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
     say = announce or (lambda _news: None)
     plan = lookahead_plan(folder, options)
     count = workers or len(os.sched_getaffinity(0))
