@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-nightly check format bench clean
+.PHONY: help setup demo test test-nightly test-gpu check format bench clean
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,10 @@ test: setup  ## Run the tests
 
 test-nightly: setup  ## Run the property tests with thousands of examples
 	@YARDMASTER_PROPERTY_EXAMPLES=5000 $(BIN)/python -m pytest -q tests/properties
+
+# On a machine with a GPU there may be no virtual environment, and less in it than `setup` installs.
+test-gpu:  ## Run the tests of environments on a GPU, on the GPU (needs numba-cuda, torch, pytest)
+	@PYTHONPATH=src $(PYTHON) -m pytest -q -W default -p no:cacheprovider --confcutdir=tests/gpu tests/gpu
 
 check: setup  ## Lint, types and import layers
 	@$(BIN)/ruff check .

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+_ON_GPU = Path(__file__).parent / "gpu"
 
 _COMPILE = """
 import yardmaster as ym
@@ -22,3 +27,19 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_worker = hasattr(session.config, "workerinput")
     if not is_worker and not session.config.option.collectonly and not is_cached():
         subprocess.run([sys.executable, "-c", _COMPILE], check=True)
+
+
+@pytest.fixture
+def passes_on_played_gpu() -> Callable[[str], bool]:
+    """Return whether a file of `tests/gpu` passes where Numba plays a GPU.
+
+    Numba must be told before it is imported, so each runs in a process of its own.
+    """
+
+    def passes(name: str) -> bool:
+        options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider", f"--confcutdir={_ON_GPU}")
+        command = [sys.executable, "-m", "pytest", *options, str(_ON_GPU / name)]
+        environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+        return subprocess.run(command, env=environment, check=False).returncode == 0
+
+    return passes

@@ -22,7 +22,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """Build the error for a name nobody registered, with suggestions and the full list."""
     names = sorted(known)
     hint = did_you_mean(name, names)
-    return UnknownNameError(f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}.")
+    return UnknownNameError(f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names) or 'none'}.")
 
 
 class Registry(Mapping[str, Value], Generic[Value]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -134,3 +135,27 @@ def test_without_a_spread_rewards_stay_as_they_are():
     assert scale.scale == 1.0
     scale.see(np.zeros((4, 3)), np.ones((4, 3)), np.zeros((4, 3), dtype=np.bool_))
     assert scale.scale == 1.0
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 6), st.integers(0, 10**6), st.booleans())
+def test_every_kind_of_episode_has_a_spread_of_its_own(length, seed, as_tensors):
+    """Each is the deviation of the returns seen in that kind, in arrays as in tensors."""
+    dice = np.random.default_rng(seed)
+    scale = ReturnScale(4, groups=3)
+    seen: list[list[float]] = [[], [], []]
+    running = np.zeros(4)
+    for _ in range(2):
+        groups = dice.integers(0, 2, (length, 4))  # nobody is ever of the third kind
+        rewards = dice.normal(1.0, 10.0**groups)
+        ended = dice.random((length, 4)) < 0.3
+        discounts = dice.uniform(0.5, 1.0, (length, 4))
+        given_ = (rewards, discounts, ended, groups)
+        scale.see(*(map(torch.from_numpy, given_) if as_tensors else given_))
+        for step in range(length):
+            running = running + rewards[step]
+            for kind, value in zip(groups[step], running, strict=True):
+                seen[kind].append(value)
+            running = np.where(ended[step], 0.0, discounts[step] * running)
+    expected = [np.std(values) if len(values) > 1 else 1.0 for values in seen]
+    assert scale.scales.tolist() == pytest.approx(expected)

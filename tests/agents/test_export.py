@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from yardmaster.agents import masking
 from yardmaster.agents.export import chooser_of, policy_of
 from yardmaster.agents.networks import (
     FOR_CHOOSING,
@@ -70,19 +71,50 @@ def check(network, layout, preferences, *, up_to_a_constant=False):
             assert mine.argmax() == np.where(mask, theirs, -np.inf).argmax()
 
 
+def by_majority(network):
+    """Return preferences by which the no-op must outweigh all legal jobs together."""
+
+    def preferences(seen, masks):
+        logits = network.logits(seen)
+        jobs = logits[:, :-1].masked_fill(~masks[:, :-1], -torch.inf)
+        surplus = (jobs.logsumexp(1) - jobs.amax(1)).nan_to_num(0.0)  # without jobs: none
+        return torch.cat([logits[:, :-1], (logits[:, -1] - surplus)[:, None]], dim=1)
+
+    return preferences
+
+
 @pytest.mark.parametrize("arch", FOR_PICKING)
 @pytest.mark.parametrize("hidden", [(9,), (12, 10, 8)], ids=["shallow", "deep"])
 def test_policies_choose_alike(arch, hidden):
     """The logits of an actor come out of its file."""
     network = shaken(actor_critic(NetworkSettings(arch, hidden, dim=12), LAYOUT, 0))
-    check(network, LAYOUT, lambda seen, _: network.logits(seen))
+    check(network, LAYOUT, by_majority(network))
+
+
+@pytest.mark.parametrize("arch", FOR_PICKING)
+def test_policies_wait_as_the_learner_does(arch):
+    """File and network wait exactly where waiting is likelier than all jobs together."""
+    network = shaken(actor_critic(NetworkSettings(arch, (12, 10), dim=12), LAYOUT, 0))
+    with torch.no_grad():
+        network.head.noop_bias += 3.0
+    seen, masks = situations(LAYOUT, rows=200)
+    masks[:, -1] = True
+    with torch.no_grad():
+        logits = network.logits(seen)
+    shares = logits.masked_fill(~masks, -torch.inf).softmax(1)
+    waits = shares[:, -1] > 0.5
+    assert waits.any()
+    assert (waits != (shares.argmax(1) == LAYOUT.window)).any()  # the rule makes a difference
+    assert torch.equal(masking.decided(logits, masks) == LAYOUT.window, waits)
+    found = scores_of(policy_of(network, LAYOUT, {}, {}), seen, masks).argmax(1)
+    assert np.array_equal(found, masking.decided(logits, masks).numpy())
 
 
 @pytest.mark.parametrize("arch", [name for name in FOR_PICKING if name != "cross-attention"])
 def test_policies_that_see_jobs_only_choose_alike(arch):
     """The same without GPU slots and globals."""
     network = shaken(actor_critic(NetworkSettings(arch, dim=8), JOBS_ONLY, 0))
-    check(network, JOBS_ONLY, lambda seen, _: network.logits(seen))
+    check(network, JOBS_ONLY, by_majority(network))
 
 
 @pytest.mark.parametrize(

@@ -386,6 +386,7 @@ def decisions(learner: PPO, rows: int, **changes: torch.Tensor) -> Decisions:
         "values": values,
         "advantages": torch.ones(rows),
         "returns": values.clone(),
+        "summaries": learner.network.critic.summary(observations),
     }
     return Decisions(**(columns | changes))
 

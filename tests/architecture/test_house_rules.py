@@ -77,6 +77,21 @@ def test_every_module_with_kernels_is_listed(part: str):
     assert with_kernels == set(listed)
 
 
+def test_every_kernel_for_a_gpu_is_listed():
+    """The same of what is compiled for a GPU alone; of the rest, no module is left out halfway."""
+    from yardmaster.engine.gpu.picking import MODULES
+
+    engine = ROOT / "src/yardmaster/engine"
+    with_kernels = {
+        f"yardmaster.engine.{path.parent.name}.{path.stem}"
+        for part in ("drawing", "gpu")
+        for path in (engine / part).glob("[a-z]*.py")
+        if any(_is_kernel(node) for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    }
+    assert with_kernels <= set(MODULES)
+    assert len(MODULES) == len(set(MODULES))
+
+
 def _is_kernel(node: ast.AST) -> bool:
     """Whether this defines a function that is to be compiled."""
     names = {"kernel", "hot_kernel", "spliced_kernel", "entry_point", "parallel_entry_point"}

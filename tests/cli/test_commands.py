@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from yardmaster.schedulers.learned.catalogue import shipped_names
+
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -234,6 +236,7 @@ def test_list_and_doctor(tmp_path: Path):
     doctor = run("doctor", cwd=tmp_path)
     assert doctor.returncode == 0, doctor.stdout
     assert "agree" in doctor.stdout
+    assert "training" in doctor.stdout
 
 
 def test_list_kinds_gives_speeds(tmp_path: Path):
@@ -334,4 +337,6 @@ def test_demo_writes_where_it_says(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "demo" / "report.html").exists()
     assert sum("[" in line and "easy" in line for line in done.stdout.splitlines()) >= 5
-    assert len(json.loads((tmp_path / "demo" / "summary.json").read_text())) == 96
+    rows = json.loads((tmp_path / "demo" / "summary.json").read_text())
+    assert len(rows) == 8 * (12 + len(shipped_names()))
+    assert {f"policy:{name}" for name in shipped_names()} <= {row["scheduler"] for row in rows}

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.experiments.compare import compare
 from yardmaster.experiments.line_up import (
@@ -23,12 +24,22 @@ from yardmaster.experiments.line_up import (
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Checkpoints, Failures, Outage, Power, Quota, Site
 from yardmaster.schedulers.language import parse_scheduler
+from yardmaster.schedulers.learned import catalogue
+from yardmaster.schedulers.learned.policy_file import write_policy
+from yardmaster.testing.policies import random_policy
 from yardmaster.workloads.synthetic import simple
 
 PLAIN = Cluster.of("2x V100:4")
 JOBS = simple(jobs=40, seed=0, gpus=8, load=1.0, max_gpus=4).with_columns(tenant=["a"] * 40)
 CONSERVATIVE = "fifo+conservative~estimate"
 PRICES = tuple(0.1 + 0.01 * hour for hour in range(24))
+
+
+@pytest.fixture(autouse=True)
+def shipped(tmp_path, monkeypatch):
+    """Return a folder that stands for that of policies that come along, with none in it."""
+    monkeypatch.setattr(catalogue, "SHIPPED", tmp_path)
+    return tmp_path
 
 
 def elastic(jobs=JOBS):
@@ -46,6 +57,32 @@ def test_plain_clusters_have_the_usual_dozen():
     assert default_schedulers([JOBS], PLAIN) == DEFAULT_SCHEDULERS
     assert len(DEFAULT_SCHEDULERS) == 12
     assert {str(parse_scheduler(name)) for name in DEFAULT_SCHEDULERS} == set(DEFAULT_SCHEDULERS)
+
+
+def test_policies_that_come_along_follow_the_usual_dozen(shipped):
+    """They stand last where they can run: on the core, equal GPUs, with the estimates they read."""
+    for information in ("blind", "clairvoyant", "estimate"):
+        sight = Sight(window=4, information=information, gpu_slots=0)
+        write_policy(shipped / f"{information}.npz", random_policy(sight))
+    names = default_schedulers([JOBS], PLAIN)
+    assert names[:12] == DEFAULT_SCHEDULERS
+    assert names[12:] == ("policy:blind", "policy:clairvoyant", "policy:estimate")
+    refuse_unfit(parse_schedulers(names), JOBS, PLAIN)
+    assert default_schedulers([JOBS], PLAIN, engine="simpy") == DEFAULT_SCHEDULERS
+    assert default_schedulers([JOBS], PLAIN, compatibility="rlscheduler") == DEFAULT_SCHEDULERS
+    without = JOBS.with_columns(estimate_s=np.full(len(JOBS), np.nan))
+    without_estimates = default_schedulers([JOBS, without], PLAIN)
+    assert without_estimates[-2:] == ("policy:blind", "policy:clairvoyant")
+    assert "policy:estimate" not in without_estimates
+    mixed = Cluster.of("1x V100:4", "1x A100:4")
+    assert not any("policy:" in name for name in default_schedulers([JOBS], mixed))
+
+
+def test_a_comparison_of_nothing_named_has_the_policies(shipped):
+    """From Python as on the command line; the reference engine does without them."""
+    write_policy(shipped / "mine.npz", random_policy(Sight(window=4, gpu_slots=0)))
+    assert len(compare(JOBS, PLAIN).rows) == 13
+    assert len(compare(JOBS, PLAIN, engine="simpy").rows) == 12
 
 
 def test_defaults_fall_back_to_true_durations():

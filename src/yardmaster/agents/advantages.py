@@ -1,18 +1,23 @@
-"""How much better a decision turned out than expected: discounts, returns and advantages."""
+"""How much better a decision turned out than expected: discounts, returns and advantages.
+
+Numbers are NumPy arrays, or tensors where the environments are on a GPU; the arithmetic is the
+same.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
+Numbers = Any
+"""An array, or a tensor."""
 
 
-def step_discounts(elapsed_s: Reals, gamma: float, discount_per_s: float | None) -> Reals:
+def step_discounts(elapsed_s: Numbers, gamma: float, discount_per_s: float | None) -> Numbers:
     """Return what the value after each step is worth before it.
 
     Args:
@@ -22,19 +27,19 @@ def step_discounts(elapsed_s: Reals, gamma: float, discount_per_s: float | None)
             every decision alike, however long it took.
     """
     if discount_per_s is None:
-        return np.full_like(elapsed_s, gamma)
-    return np.asarray(gamma ** (elapsed_s / discount_per_s))
+        return elapsed_s * 0.0 + gamma
+    return gamma ** (elapsed_s / discount_per_s)
 
 
 def advantages(
-    rewards: Reals,
-    values: Reals,
-    next_values: Reals,
-    discounts: Reals,
-    ended: Bools,
+    rewards: Numbers,
+    values: Numbers,
+    next_values: Numbers,
+    discounts: Numbers,
+    ended: Any,
     *,
     trace: float,
-) -> Reals:
+) -> Numbers:
     """Return generalised advantage estimates, all arrays (steps, environments).
 
     An episode's end cuts the sum: what comes after it belongs to another episode.
@@ -49,22 +54,20 @@ def advantages(
         trace: λ, how far surprises of later decisions reach back: 0 one step, 1 to the end.
     """
     surprises = rewards + discounts * next_values - values
-    carries = np.where(ended, 0.0, discounts * trace)
-    estimates = np.empty_like(surprises)
-    later = np.zeros_like(surprises[0])
-    for step in range(len(surprises) - 1, -1, -1):
-        later = surprises[step] + carries[step] * later
-        estimates[step] = later
+    carries = discounts * trace * ~ended
+    estimates = surprises + 0.0  # a copy: what is carried back is added to it
+    for step in range(len(surprises) - 2, -1, -1):
+        estimates[step] += carries[step] * estimates[step + 1]
     return estimates
 
 
-def returns_to_go(rewards: Reals, tails: Reals, discounts: Reals, ended: Bools) -> Reals:
+def returns_to_go(rewards: Numbers, tails: Numbers, discounts: Numbers, ended: Any) -> Numbers:
     """Return the discounted sum of rewards from each step on, all arrays (steps, environments).
 
     `tails` are the values of what lies beyond the last recorded step of an episode: of its last
     observation where a limit cut it off or the recording stopped, 0 everywhere else.
     """
-    return advantages(rewards, np.zeros_like(rewards), tails, discounts, ended, trace=1.0)
+    return advantages(rewards, rewards * 0.0, tails, discounts, ended, trace=1.0)
 
 
 class ReturnScale:
@@ -72,50 +75,59 @@ class ReturnScale:
 
     Keeps returns near size 1 whatever the units of the reward, so that the same learning rate
     and value loss suit all. Rewards are only scaled, never shifted: that would change the task.
+    Episodes may be of several kinds, each with a spread of its own: a kind whose returns are a
+    hundred times as large must not be all that counts.
     """
 
-    def __init__(self, environments: int) -> None:
-        self._returns = np.zeros(environments)
-        self._count = 0.0
-        self._mean = 0.0
-        self._squares = 0.0
+    def __init__(self, environments: int, groups: int = 1) -> None:
+        self._returns: Any = np.zeros(environments)
+        self._moments = np.zeros((groups, 3))
+        """Number, mean and sum of squared deviations of the returns of each kind."""
 
     @property
     def scale(self) -> float:
-        """Standard deviation of all discounted returns seen; 1 before there is a spread."""
-        spread = (self._squares / self._count) ** 0.5 if self._count else 0.0
-        return spread if spread > 1e-8 else 1.0
+        """Standard deviation of all discounted returns of the first kind."""
+        return float(self.scales[0])
 
-    def see(self, rewards: Reals, discounts: Reals, ended: Bools) -> None:
-        """Take in one rollout; arrays (steps, environments)."""
-        seen = np.empty_like(rewards)
-        for step, earned in enumerate(rewards):
-            self._returns += earned
-            seen[step] = self._returns
-            self._returns *= np.where(ended[step], 0.0, discounts[step])
-        self._join(seen)
+    @property
+    def scales(self) -> npt.NDArray[np.float64]:
+        """The same of every kind; 1 where there is no spread yet."""
+        count, _, squares = self._moments.T
+        spreads = np.sqrt(squares / np.maximum(count, 1.0))
+        return np.where(spreads > 1e-8, spreads, 1.0)
 
-    def _join(self, seen: Reals) -> None:
+    def see(self, rewards: Any, discounts: Any, ended: Any, groups: Any = None) -> None:
+        """Take in one rollout; all are (steps, environments), arrays or tensors."""
+        running = self._returns
+        if not isinstance(rewards, np.ndarray) and isinstance(running, np.ndarray):
+            running = rewards.new_tensor(running)  # the first rollout on a GPU, or after a resume
+        seen = rewards + 0.0
+        for step in range(len(rewards)):
+            running = running + rewards[step]
+            seen[step] = running
+            running = running * discounts[step] * ~ended[step]
+        self._returns = running
+        for group in range(len(self._moments)):
+            self._join(group, seen if groups is None else seen[groups == group])
+
+    def _join(self, group: int, seen: Any) -> None:
         """Merge the moments of new returns into the running ones (Chan's formula)."""
-        count = self._count + seen.size
-        shift = float(seen.mean()) - self._mean
-        self._squares += float(seen.var()) * seen.size
-        self._squares += shift * shift * self._count * seen.size / count
-        self._mean += shift * seen.size / count
-        self._count = count
+        number = math.prod(seen.shape)
+        if number == 0:
+            return
+        before, mean, squares = self._moments[group]
+        own_mean = float(seen.mean())
+        count, shift = before + number, own_mean - mean
+        squares += float(((seen - own_mean) ** 2).sum())
+        squares += shift * shift * before * number / count
+        self._moments[group] = count, mean + shift * number / count, squares
 
     def state(self) -> dict[str, Any]:
         """Return everything needed to go on from here."""
-        return {
-            "returns": self._returns.copy(),
-            "count": self._count,
-            "mean": self._mean,
-            "squares": self._squares,
-        }
+        returns = self._returns.tolist()
+        return {"returns": np.array(returns), "moments": self._moments.copy()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state."""
-        self._returns[:] = state["returns"]
-        self._count = state["count"]
-        self._mean = state["mean"]
-        self._squares = state["squares"]
+        self._returns = np.array(state["returns"])
+        self._moments[:] = state["moments"]

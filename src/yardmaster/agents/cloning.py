@@ -197,7 +197,10 @@ class _Lesson:
 
     def _discounts(self, rollout: Rollout) -> npt.NDArray[np.float64]:
         settings = self.settings
-        return step_discounts(rollout.elapsed_s, settings.gamma, settings.discount_per_s)
+        discounts: npt.NDArray[np.float64] = step_discounts(
+            rollout.elapsed_s, settings.gamma, settings.discount_per_s
+        )
+        return discounts
 
     def _returns(self, rollout: Rollout) -> Tensor:
         """Return what came of each decision.

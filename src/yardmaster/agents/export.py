@@ -47,7 +47,8 @@ def policy_of(
         arrays["support"] = _array(network.support)
         if network.state_head is not None:
             arrays |= _of_layers("state", network.state_head.stream)
-    return PolicyFile(network.settings.arch, layout, dict(sight), arrays, dict(about))
+    choice = "majority" if isinstance(network, ActorCritic) else "best"
+    return PolicyFile(network.settings.arch, layout, dict(sight), arrays, dict(about), choice)
 
 
 def chooser_of(

@@ -14,8 +14,9 @@ from torch import nn
 
 from yardmaster.agents import masking
 from yardmaster.agents.networks import QNetwork
+from yardmaster.agents.tensors import ResidentBatch, torch_device
+from yardmaster.engine.picking.layout import Layout
 from yardmaster.envs.protocol import Batch
-from yardmaster.errors import YardmasterError
 from yardmaster.names import Registry, unknown
 
 
@@ -44,16 +45,16 @@ class LearnerKind:
     class_name: str
     summary: str
 
-    def build(self, batch: Batch, settings: Any, seed: int, *, device: str = "cpu") -> Learner:
+    def build(
+        self, batch: Batch | ResidentBatch, settings: Any, seed: int, *, device: str = "cpu"
+    ) -> Learner:
         """Return a fresh learner, which begins fresh episodes in its environments.
 
         Raises:
             YardmasterError: if there is no such device.
         """
         made: Callable[..., Learner] = getattr(import_module(self.module), self.class_name)
-        if device != "cpu" and not torch.cuda.is_available():
-            raise YardmasterError("There is no CUDA device here: use --device cpu.")
-        return made(batch, settings, seed, device=device)
+        return made(batch, settings, seed, device=torch_device(device))
 
     def presets(self) -> Mapping[str, Any]:
         """Return its settings by name of the preset; `default` is always there."""
@@ -94,11 +95,13 @@ def greedy(network: nn.Module) -> Callable[[Batch], npt.NDArray[np.int64]]:
         was_training = network.training
         network.eval()  # noisy weights are for exploration
         if isinstance(network, QNetwork):
-            scores = network.values(observations, masks)
+            chosen = masking.greedy(network.values(observations, masks), masks)
         else:
-            scores = cast("Any", network).logits(observations, masks)
+            preferences = cast("Any", network).logits(observations, masks)
+            has_noop = isinstance(batch.layout, Layout)
+            chosen = (masking.decided if has_noop else masking.greedy)(preferences, masks)
         network.train(was_training)
-        actions: npt.NDArray[np.int64] = masking.greedy(scores, masks).cpu().numpy()
+        actions: npt.NDArray[np.int64] = chosen.cpu().numpy()
         return actions
 
     return choose

@@ -42,3 +42,16 @@ def sample(logits: Tensor, masks: Tensor, generator: torch.Generator) -> Tensor:
 def greedy(scores: Tensor, masks: Tensor) -> Tensor:
     """Return the legal action with the highest score; the first of equals."""
     return scores.masked_fill(~masks, -torch.inf).argmax(dim=-1)
+
+
+def decided(logits: Tensor, masks: Tensor) -> Tensor:
+    """Return what a policy prefers: to wait, if that is likelier than all else, or the best job.
+
+    The last action is the no-op. Many jobs that are alike share their probability, so that the
+    no-op may be the likeliest single action and still be chosen rarely.
+    """
+    jobs, job_masks = logits[..., :-1].masked_fill(~masks[..., :-1], -torch.inf), masks[..., :-1]
+    together = jobs.logsumexp(dim=-1)
+    is_waiting = masks[..., -1] & (logits[..., -1] > together)
+    noop = logits.shape[-1] - 1
+    return torch.where(is_waiting | ~job_masks.any(dim=-1), noop, jobs.argmax(dim=-1))

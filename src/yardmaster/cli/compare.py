@@ -30,8 +30,8 @@ def compare(
         str,
         Parameter(
             name=["--schedulers", "-s"],
-            help="Names separated by commas; 'default' for a sensible dozen that fits the cluster,"
-            " 'all' for every order under its own discipline.",
+            help="Names separated by commas; 'default' for a sensible dozen that fits the cluster"
+            " and the policies that come along, 'all' for every order under its own discipline.",
         ),
     ] = "default",
     workload: WorkloadOption = "venus-like",
@@ -92,7 +92,9 @@ def compare(
     if schedulers == "default":
         from yardmaster.experiments.line_up import default_schedulers
 
-        fitting = default_schedulers(samples, machines)
+        fitting = default_schedulers(
+            samples, machines, engine=plan.engine, compatibility=plan.compatibility
+        )
         plan = plan.model_copy(update={"schedulers": fitting})
     path = out or default_path(plan)
     with (

@@ -19,13 +19,17 @@ def demo(
     ] = Path("demo"),
     quiet: QuietOption = False,
 ) -> None:
-    """Compare a dozen schedulers on eight generated workloads and write a report.
+    """Compare a dozen schedulers, and policies that come along, on eight generated workloads.
 
     The workloads look like those of a real GPU cluster (Helios Venus, April to July 2020): 2,000
-    jobs each, on 16 nodes of 8 GPUs at 90 % load.
+    jobs each, on 16 nodes of 8 GPUs at 90 % load. A report is written too.
     """
     if not quiet:
-        remark("Comparing 12 schedulers on 8 workloads of 2,000 jobs, on 16 nodes × 8 GPUs …")
+        from yardmaster.experiments.line_up import DEFAULT_SCHEDULERS
+        from yardmaster.schedulers.learned.catalogue import shipped_names
+
+        count = len(DEFAULT_SCHEDULERS) + len(shipped_names())
+        remark(f"Comparing {count} schedulers on 8 workloads of 2,000 jobs, on 16 nodes × 8 GPUs …")
     compare(
         workload="venus-like",
         cluster="demo",

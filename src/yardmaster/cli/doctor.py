@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +27,15 @@ class Finding(NamedTuple):
 
 
 def doctor(*, json: JsonOption = False) -> None:
-    """Show versions, cores, the compiler's cache and write access, and run a three-second test.
+    """Show versions, cores, where training runs, the cache and write access, and run a short test.
 
-    Exits with 1 if something needed is missing.
+    Exits with 1 if something needed is missing; nobody needs a GPU.
     """
     findings = [
         _python(),
         *map(_library, _LIBRARIES),
         _cores(),
+        _training(),
         _cache(),
         _write_access(),
         _self_test(),
@@ -63,6 +65,19 @@ def _library(name: str) -> Finding:
 
 def _cores() -> Finding:
     return Finding(is_well=True, what="processor cores", found=str(os.cpu_count()))
+
+
+def _training() -> Finding:
+    """Say where `train` would run and why; a machine without a GPU is well all the same."""
+    from yardmaster.engine.gpu.availability import gpu_status
+
+    if find_spec("torch") is None:
+        found = "not here, torch is missing: pip install 'yardmaster[rl]'"
+    else:
+        status = gpu_status()
+        where = "CUDA with --device cuda" if status.is_usable else "the CPU"
+        found = f"on {where}: {status.why}"
+    return Finding(is_well=True, what="training", found=found)
 
 
 def _cache() -> Finding:

@@ -27,6 +27,7 @@ Topic = Literal[
     "regimes",
     "perturbations",
     "choosers",
+    "policies",
 ]
 TOPICS: tuple[Topic, ...] = (
     "orders",
@@ -41,6 +42,7 @@ TOPICS: tuple[Topic, ...] = (
     "regimes",
     "perturbations",
     "choosers",
+    "policies",
 )
 Rows = list[dict[str, object]]
 KIND_GPUS = ("V100", "A100", "H100", "T4")
@@ -49,18 +51,24 @@ KIND_GPUS = ("V100", "A100", "H100", "T4")
 
 def listing(
     topic: Annotated[Topic | None, Parameter(help="What to list; everything by default.")] = None,
+    name: Annotated[
+        str | None, Parameter(help="A policy of the list, to read its model card.")
+    ] = None,
     /,
     *,
     json: JsonOption = False,
 ) -> None:
     """Show every name that can be used, by topic."""
+    if name is not None:
+        _show_card(topic, name, json=json)
+        return
     chosen = (topic,) if topic else TOPICS
-    found = {name: _rows(name) for name in chosen}
+    found = {each: _rows(each) for each in chosen}
     if json:
         say_json(found[topic] if topic else found)
         return
-    for name, rows in found.items():
-        print_rows(name, rows)
+    for title, rows in found.items():
+        print_rows(title, rows)
     if topic is None or topic in ("orders", "disciplines", "placements"):
         say(_LANGUAGE)
     if topic == "kinds":
@@ -92,6 +100,7 @@ def _rows(topic: Topic) -> Rows:
         "regimes": _regimes,
         "perturbations": _perturbations,
         "choosers": _choosers,
+        "policies": _policies,
     }[topic]()
 
 
@@ -276,8 +285,45 @@ def _choosers() -> Rows:
     return rows
 
 
+def _policies() -> Rows:
+    from yardmaster.schedulers.learned.catalogue import shipped_names
+
+    return [_policy(name) for name in shipped_names()]
+
+
+def _policy(name: str) -> dict[str, object]:
+    from yardmaster.schedulers.learned.catalogue import describe_shipped
+
+    policy = describe_shipped(name)
+    return {
+        "scheduler": f"policy:{policy.name}",
+        "information": policy.information,
+        "objective": policy.objective,
+        "trained on": policy.trained_on,
+        "steps": policy.steps,
+    }
+
+
+def _show_card(topic: str | None, name: str, *, json: bool) -> None:
+    """Print the model card of a policy."""
+    from yardmaster.errors import YardmasterError
+    from yardmaster.schedulers.learned.catalogue import model_card
+
+    if topic != "policies":
+        raise YardmasterError(f"Only policies have cards: yardmaster list policies {name}.")
+    own = name.removeprefix("policy:")
+    card = model_card(own)
+    if json:
+        say_json(_policy(own) | {"card": card})
+    else:
+        say(card.rstrip())
+
+
 def print_rows(title: str, rows: Rows) -> None:
     """Print rows as a table; all of them have the same columns."""
+    if not rows:
+        say(f"{title}: none\n")
+        return
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -299,4 +345,6 @@ def _text(value: object) -> str:
     """Write a field; three digits of a measured number say all there is to know."""
     if isinstance(value, float) and value < 1_000:
         return f"{value:.3g}"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -31,7 +31,8 @@ def simulate(
         Parameter(
             name=["--scheduler", "-s"],
             help="order+discipline@placement, such as sjf+easy@pack; append ~estimate to read"
-            " estimates instead of true durations (see `list`); policy:PATH is a trained policy.",
+            " estimates instead of true durations (see `list`); policy:NAME or policy:PATH is a"
+            " trained policy.",
         ),
     ] = "fifo+easy",
     workload: WorkloadOption = "venus-like",

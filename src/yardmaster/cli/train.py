@@ -95,7 +95,10 @@ class LearningOptions:
     threads: Annotated[
         int | None, Parameter(help="Threads; by default one per core, one for choosers.")
     ] = None
-    device: Annotated[Literal["cpu", "cuda"] | None, Parameter(help="Where the network is.")] = None
+    device: Annotated[
+        Literal["cpu", "cuda"] | None,
+        Parameter(help="Where the network is; with cuda and ppo the environments too."),
+    ] = None
     tensorboard: Annotated[
         bool | None, Parameter(help="Event files; by default where tensorboardX is installed.")
     ] = None

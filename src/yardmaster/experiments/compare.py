@@ -100,7 +100,9 @@ def compare(
     """
     samples, cluster = given_workloads(workloads), given_cluster(cluster)
     if schedulers is None:
-        schedulers = default_schedulers(samples, cluster)
+        schedulers = default_schedulers(
+            samples, cluster, engine=engine, compatibility=compatibility
+        )
     chosen = parse_schedulers([schedulers] if isinstance(schedulers, str) else schedulers)
     base = _baseline(chosen, baseline)
     target = _objective(objective)

@@ -18,9 +18,10 @@ from yardmaster.model.catalogue import load_cluster
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Checkpoints, Site
 from yardmaster.model.workload import Workload
-from yardmaster.schedulers.language import Scheduler, parse_scheduler
+from yardmaster.schedulers.language import POLICY_PREFIX, Scheduler, parse_scheduler
+from yardmaster.schedulers.learned.catalogue import shipped_names
 from yardmaster.schedulers.orders import Order
-from yardmaster.schedulers.simulation import Compatibility, simulate
+from yardmaster.schedulers.simulation import Compatibility, Engine, simulate
 
 DEFAULT_SCHEDULERS = (
     "fifo+easy~estimate",
@@ -134,11 +135,18 @@ def _raise_all(mistakes: Sequence[YardmasterError], what: str) -> None:
         raise kind(f"{len(mistakes)} {what}:\n{lines}")
 
 
-def default_schedulers(workloads: Sequence[Workload], cluster: Cluster) -> tuple[str, ...]:
+def default_schedulers(
+    workloads: Sequence[Workload],
+    cluster: Cluster,
+    *,
+    engine: Engine = "core",
+    compatibility: Compatibility = "none",
+) -> tuple[str, ...]:
     """Return what is compared when nothing is named: the usual dozen, fitted to the cluster.
 
     Who cannot run there is left out; what the cluster has beyond equal GPUs brings schedulers that
-    make use of it. Where jobs carry no estimates, true durations are read instead.
+    make use of it. Where jobs carry no estimates, true durations are read instead. Policies that
+    come with Yardmaster follow where GPUs are equal and jobs rigid, as those they learnt from.
     """
     first = workloads[0]
     conditions = conditions_of(first, cluster, shapes_of(first, cluster))
@@ -147,7 +155,10 @@ def default_schedulers(workloads: Sequence[Workload], cluster: Cluster) -> tuple
         names = [name.removesuffix("~estimate") for name in names]
     distinct = tuple(dict.fromkeys(names))
     if conditions is None and len(distinct) <= len(DEFAULT_SCHEDULERS):
-        return distinct  # nothing here that anybody could object to
+        # Nothing here that any of them could object to; policies run on the core alone.
+        if engine == "core" and compatibility == "none":
+            return (*distinct, *_fitting_policies(workloads, cluster))
+        return distinct
     return tuple(name for name in distinct if _can_run(name, first, cluster))
 
 
@@ -163,6 +174,16 @@ def _additions(workload: Workload, site: Site, conditions: Conditions | None) ->
     if site.checkpoints != Checkpoints() or site.quantum_s > 0:
         names += FOR_STOPPING
     return names
+
+
+def _fitting_policies(workloads: Sequence[Workload], cluster: Cluster) -> list[str]:
+    """Return the policies that come with Yardmaster and can run here.
+
+    One that reads estimates cannot, for instance, where a job has none.
+    """
+    hard = hardest(workloads)
+    names = [f"{POLICY_PREFIX}{name}" for name in shipped_names()]
+    return [name for name in names if _can_run(name, hard, cluster)]
 
 
 def _can_run(name: str, workload: Workload, cluster: Cluster) -> bool:

@@ -5,8 +5,9 @@ may be left out. `~estimate` makes everything in the scheduler that reads run ti
 reservations of `easy` and `conservative`, what moving or resizing is worth) read the jobs'
 estimates instead of their true durations.
 
-A trained policy is an order too: `policy:PATH` runs the portable file that `train` writes, with the
-discipline it was trained in; `policy:PATH@spread` places its jobs differently.
+A trained policy is an order too: `policy:NAME` runs one that comes with Yardmaster, `policy:PATH`
+the portable file that `train` writes, each with the discipline it was trained in;
+`policy:PATH@spread` places its jobs differently.
 
 An order may also be a user's own: `module:name` or `path/to/file.py:name`, where the name is a
 function registered with `@order`, or any function of one or two arguments.
@@ -165,11 +166,11 @@ def parse_scheduler(text: str | Scheduler | Order) -> Scheduler:
 
 
 def _learned(text: str) -> Scheduler:
-    """Read `policy:PATH` or `policy:PATH@PLACEMENT`."""
+    """Read `policy:NAME`, `policy:PATH` or either with `@PLACEMENT`."""
     from yardmaster.schedulers.learned.policy import load_policy
 
-    path, placement = _policy_parts(text)
-    policy = load_policy(FILE_COPIES.get(path, Path(path).expanduser()))
+    name, placement = _policy_parts(text)
+    policy = load_policy(_policy_path(name))
     written = text.partition("@")[0] if placement else text
     order = Order(
         written,
@@ -218,20 +219,39 @@ def _choosing(text: str) -> Scheduler:
 
 
 def _policy_parts(text: str) -> tuple[str, str]:
-    """Return the path of a policy and the placement written behind it, if any."""
-    path = text.removeprefix(POLICY_PREFIX)
-    head, at, tail = path.rpartition("@")
+    """Return the name or path of a policy and the placement written behind it, if any."""
+    name = text.removeprefix(POLICY_PREFIX)
+    head, at, tail = name.rpartition("@")
     if at and tail in PLACEMENTS:
         if tail == "milp":
             raise YardmasterError(f"Cannot read {text!r}: a policy picks jobs one at a time.")
-        return _policy_file(head), tail
-    head, plus, tail = path.rpartition("+")
+        return head, tail
+    head, plus, tail = name.rpartition("+")
     if plus and tail in DISCIPLINES:
         raise YardmasterError(
             f"Cannot read {text!r}: a trained policy decides itself what happens when a job does"
             f" not fit; leave out +{tail}."
         )
-    return _policy_file(path), ""
+    return name, ""
+
+
+def _policy_path(name: str) -> Path:
+    """Return where a policy is: one that comes along, the copy in use, or the user's own file.
+
+    Raises:
+        UnknownNameError: if the name is none of those that come along, and no folder either.
+    """
+    from yardmaster.schedulers.learned.catalogue import shipped_names, shipped_path
+
+    shipped = shipped_path(name)
+    if shipped is not None:
+        return shipped
+    file = _policy_file(name)
+    path = FILE_COPIES.get(file, Path(file).expanduser())
+    is_path = "/" in name or name.endswith(".npz") or path.parent.is_dir()
+    if not is_path and shipped_names():
+        raise unknown("policy", name, shipped_names())
+    return path
 
 
 def _policy_file(path: str) -> str:
@@ -337,7 +357,10 @@ def file_names(schedulers: Iterable[str]) -> list[str]:
 def _file_named(text: str) -> str:
     """Return the path of the file that a scheduler's name holds, as written; else anything."""
     if text.startswith(POLICY_PREFIX):
-        return _policy_parts(text)[0]
+        from yardmaster.schedulers.learned.catalogue import shipped_path
+
+        name = _policy_parts(text)[0]
+        return "" if shipped_path(name) else _policy_file(name)
     if text.startswith(META_PREFIX):
         from yardmaster.schedulers.meta.choosers import shipped_names
 

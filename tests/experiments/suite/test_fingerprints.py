@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.suite.fingerprints import (
     code_fingerprint,
@@ -15,6 +16,9 @@ from yardmaster.experiments.suite.fingerprints import (
     without_orders,
 )
 from yardmaster.schedulers import orders
+from yardmaster.schedulers.learned import catalogue
+from yardmaster.schedulers.learned.policy_file import write_policy
+from yardmaster.testing.policies import random_policy
 
 SOURCE = inspect.getsource(orders)
 
@@ -68,6 +72,16 @@ def test_a_missing_file_is_named():
     """A scheduler whose file is not there is refused."""
     with pytest.raises(YardmasterError, match="nowhere"):
         scheduler_fingerprint("policy:nowhere/policy.npz")
+
+
+def test_a_policy_that_comes_along_counts_with_its_weights(tmp_path, monkeypatch):
+    """The name stays the same when the policy behind it is trained again; its runs do not."""
+    monkeypatch.setattr(catalogue, "SHIPPED", tmp_path)
+    digests = set()
+    for seed in (1, 2, 1):
+        write_policy(tmp_path / "mine.npz", random_policy(Sight(window=4), seed))
+        digests.add(scheduler_fingerprint("policy:mine"))
+    assert len(digests) == 2
 
 
 def test_a_chooser_counts_with_its_menu(tmp_path):

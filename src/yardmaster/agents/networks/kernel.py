@@ -68,7 +68,9 @@ class KernelBody(Body):
         waiting = masks[:, -1].nonzero().squeeze(1)
         context = self.layers.of_context(self.parts.context(observations))
         jobs = self.layers.of_token(self.parts.jobs(observations)[rows, places])
-        first = torch.cat([jobs + context[rows], self.noop + context[waiting]])
+        # Not with brackets: their gradient sorts the rows, and takes longer than all the rest.
+        of_jobs, of_noops = context.index_select(0, rows), context.index_select(0, waiting)
+        first = torch.cat([jobs + of_jobs, self.noop + of_noops])
         actions = masks.shape[1]
         where = torch.cat([rows * actions + places, waiting * actions + (actions - 1)])
         embeddings: Tensor = self.layers.rest(first.relu())

@@ -49,6 +49,7 @@ WIDTH = next(_place)  # of an embedding
 DIM = next(_place)  # of a token in attention, without rounding
 OUTPUTS = next(_place)  # numbers per action, without rounding: 1, or atoms of a distribution
 IS_POOLED = next(_place)  # 1: the value of the state, from all embeddings, shapes distributions
+BY_MAJORITY = next(_place)  # 1: the no-op must be likelier than all jobs together
 
 # layers and chains of layers
 OF_TOKEN = next(_place)  # first layer's part for a token

@@ -6,6 +6,8 @@ once. The arithmetic is in `net_layers`, the rows are described in `net_row`.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from yardmaster.engine.compilation import bare, entry_point, kernel, spliced_kernel
@@ -25,6 +27,7 @@ from yardmaster.engine.picking.net_layers import (
 from yardmaster.engine.picking.net_row import (
     ARCHITECTURE,
     BIAS_AT,
+    BY_MAJORITY,
     CHOSEN_AT,
     CHUNK,
     FIRST_AT,
@@ -78,6 +81,24 @@ def score(
         _score_in_chunks(net, weights, observation, legal, scores, scratch)
     if net[OUTPUTS] > 1:
         _expect(net, weights, legal, scores, scratch)
+    if net[BY_MAJORITY] == 1 and legal[net[WINDOW]] != 0:
+        _demand_majority(net, legal, scores)
+
+
+@spliced_kernel
+def _demand_majority(net: Ints, legal: Ints, scores: Reals) -> None:
+    """Lower the no-op's score by what all jobs together weigh more than the best of them."""
+    window, best = net[WINDOW], LOWEST
+    for action in range(window):
+        if legal[action] != 0 and scores[action] > best:
+            best = scores[action]
+    if best == LOWEST:
+        return
+    total = 0.0
+    for action in range(window):
+        if legal[action] != 0:
+            total += math.exp(scores[action] - best)
+    scores[window] -= math.log(total)
 
 
 @spliced_kernel

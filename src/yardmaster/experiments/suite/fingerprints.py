@@ -100,7 +100,7 @@ def _who_is_next(scheduler: Scheduler) -> bytes:
         path = getattr(chooser, "path", None)
         return menu if path is None else menu + _content(path)
     if scheduler.policy is not None:
-        return b""  # its file was counted
+        return _content(scheduler.policy.path)  # one that comes along is no file of the user's
     function = scheduler.order.function
     if function.__module__ == orders.__name__:
         return inspect.getsource(function).encode()

@@ -15,6 +15,7 @@ from yardmaster.experiments.training.evaluation import (
     Choose,
     Scores,
 )
+from yardmaster.experiments.training.placement import tell_apart
 from yardmaster.experiments.training.tables import kinds_of
 from yardmaster.names import unknown
 
@@ -78,10 +79,11 @@ class Choosing:
                 " hold; use meta-dqn, d3qn, ppo or sac."
             )
 
-    def environment(self) -> str:
+    def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart."""
         from yardmaster.engine.choosing.compilation import cache_folder
 
+        del batch  # always of the same kind
         return cache_folder().parent.name
 
     def open_batch(
@@ -91,11 +93,23 @@ class Choosing:
         size: int,
         seed: int,
         threads: int,
+        device: str,
+        learner: str,
         announce: Callable[[str], None] | None,
     ) -> ChoosingBatch:
-        """Open environments for training."""
+        """Open environments for training; they are on the CPU, wherever the network is.
+
+        Raises:
+            YardmasterError: if torch has no such device.
+        """
         from yardmaster.envs.choosing.batch import open_choosing
 
+        del learner
+        if device == "cuda":
+            from yardmaster.agents.tensors import torch_device
+
+            torch_device(device)
+            tell_apart("only those in which jobs are picked can be on a GPU", announce)
         return open_choosing(
             task, size=size, split="train", seed=seed, threads=threads, announce=announce
         )

@@ -80,7 +80,8 @@ class TrainSettings:
     """Threads of torch and of the environments; none: one per core. For choosing schedulers one
     unless said otherwise."""
     device: Literal["cpu", "cuda"] = "cpu"
-    """Where the network is."""
+    """Where the network is. With `cuda` and PPO, environments in which jobs are picked are there
+    too, in multiples of 32."""
     tensorboard: bool | None = None
     """Whether to write event files; by default where tensorboardX is installed."""
 

@@ -69,7 +69,7 @@ class TaskKind(Protocol):
             YardmasterError: saying what else to do.
         """
 
-    def environment(self) -> str:
+    def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart."""
 
     def open_batch(
@@ -79,9 +79,14 @@ class TaskKind(Protocol):
         size: int,
         seed: int,
         threads: int,
+        device: str,
+        learner: str,
         announce: Callable[[str], None] | None,
     ) -> Any:
-        """Open environments for training, already in their first episodes."""
+        """Open environments for training, already in their first episodes.
+
+        With the device `cuda` they are on the GPU where that is possible.
+        """
 
     def opponents(self, task: Any) -> tuple[str, ...]:
         """Return who is played against where nobody is named."""

@@ -14,6 +14,11 @@ from yardmaster.experiments.training.evaluation import (
     Scores,
     default_opponents,
 )
+from yardmaster.experiments.training.placement import (
+    in_whole_tiles,
+    tell_apart,
+    why_not_on_gpu,
+)
 from yardmaster.experiments.training.tables import kinds_of
 
 if TYPE_CHECKING:
@@ -52,11 +57,14 @@ class Picking:
     def refuse(self, config: Any) -> None:
         """Complain about nothing: what does not fit shows when the learner is built."""
 
-    def environment(self) -> str:
-        """Return what tells versions of the environments apart."""
+    def environment(self, batch: Any) -> str:
+        """Return what tells versions of the environments apart, on the CPU and on a GPU."""
+        from yardmaster.agents.tensors import ResidentBatch
+        from yardmaster.engine.gpu import alignment
         from yardmaster.engine.picking.compilation import cache_folder
 
-        return cache_folder().parent.name
+        name = cache_folder().parent.name
+        return f"{name} gpu {alignment.version()}" if isinstance(batch, ResidentBatch) else name
 
     def open_batch(
         self,
@@ -65,11 +73,25 @@ class Picking:
         size: int,
         seed: int,
         threads: int,
+        device: str,
+        learner: str,
         announce: Callable[[str], None] | None,
     ) -> Any:
-        """Open environments for training."""
+        """Open environments for training: on the GPU if the network is there and that can be.
+
+        Raises:
+            YardmasterError: if torch has no such device.
+        """
+        from yardmaster.agents.tensors import open_resident, torch_device
         from yardmaster.envs.batch import open_batch
 
+        if device == "cuda":
+            torch_device(device)
+            reason = why_not_on_gpu(learner)
+            if reason is None:
+                whole = in_whole_tiles(size, announce)
+                return open_resident(task, size=whole, seed=seed, announce=announce)
+            tell_apart(reason, announce)
         return open_batch(
             task, size=size, split="train", seed=seed, threads=threads, announce=announce
         )

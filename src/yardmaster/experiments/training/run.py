@@ -108,6 +108,8 @@ class _Training:
             size=settings.envs,
             seed=settings.seed,
             threads=threads,
+            device=settings.device,
+            learner=config.learner,
             announce=announce,
         )
         self.learner = LEARNERS[config.learner].build(
@@ -204,11 +206,12 @@ class _Training:
 
     def _refuse_other(self, config: Mapping[str, Any], environment: str) -> None:
         """Complain about a checkpoint of other environments, or of another configuration."""
-        if environment != self.kind.environment():
+        if environment != self.kind.environment(self.batch):
             # Their state is raw memory to the compiled core: in another layout, it would crash.
             raise YardmasterError(
-                f"{self.folder.last} was written by another version of yardmaster, whose"
-                " environments cannot be continued; begin again, or use that version."
+                f"{self.folder.last} was written by another version of yardmaster, or with its"
+                " environments on the GPU where they are now on the CPU, or the other way round:"
+                " they cannot be continued. Begin again, or use what was used then."
             )
         mine, theirs = self.config.tables(), {name: dict(table) for name, table in config.items()}
         for tables in (mine, theirs):
@@ -310,7 +313,7 @@ class _Training:
     def _write(self, path: Path, state: Mapping[str, Any]) -> None:
         from yardmaster.agents.checkpoint import Checkpoint, write_checkpoint
 
-        more = {"watch": self.watch.state(), "environment": self.kind.environment()}
+        more = {"watch": self.watch.state(), "environment": self.kind.environment(self.batch)}
         standing = self.standing.plain() | more
         config = self.config.tables()
         write_checkpoint(path, Checkpoint(self.config.learner, config, state, standing))

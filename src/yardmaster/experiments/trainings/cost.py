@@ -57,7 +57,15 @@ def measured_cost(config: TrainConfig, announce: Callable[[str], None] | None = 
     use_threads(1)
     few: Any = config.task
     few = few.changed(episodes=min(few.episodes, SAMPLED_EPISODES))
-    batch = kind.open_batch(few, size=train.envs, seed=train.seed, threads=1, announce=announce)
+    batch = kind.open_batch(
+        few,
+        size=train.envs,
+        seed=train.seed,
+        threads=1,
+        device=train.device,
+        learner=config.learner,
+        announce=announce,
+    )
     validation = kind.validation(
         few, episodes=min(train.eval_episodes, SAMPLED_EPISODES), size=train.envs
     )

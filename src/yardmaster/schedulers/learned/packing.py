@@ -56,6 +56,7 @@ def pack(policy: PolicyFile) -> Packed:
     rows = _Rows(policy)
     architecture = _ARCHITECTURES[policy.architecture]
     rows.set("ARCHITECTURE", architecture)
+    rows.set("BY_MAJORITY", int(policy.choice == "majority"))
     rows.describe_observation()
     if architecture == Architecture.MLP:
         width = rows.hidden_layers("HIDDEN", "hidden", policy.layout.length)

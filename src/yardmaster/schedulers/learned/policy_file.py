@@ -35,6 +35,7 @@ __all__ = ["PolicyFile", "PolicyFileError", "Weights", "read_policy", "write_pol
 
 FORMAT = "yardmaster policy"
 VERSION = 1
+CHOICES = ("best", "majority")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,6 +50,10 @@ class PolicyFile:
     """32-bit arrays by name; see above."""
     about: dict[str, Any] = field(default_factory=dict)
     """Learner, steps, scores: plain values, for people."""
+    choice: str = "best"
+    """How preferences become a decision. `best`: the highest. `majority`: they are logarithms of
+    shares, and the no-op is chosen if its share is larger than that of all jobs together, else the
+    best job is: many jobs that are all alike have small shares each."""
 
 
 def write_policy(path: Path, policy: PolicyFile) -> None:
@@ -64,6 +69,7 @@ def write_policy(path: Path, policy: PolicyFile) -> None:
         "layout": asdict(policy.layout),
         "sight": policy.sight,
         "about": policy.about,
+        "choice": policy.choice,
     }
     write_weights(path, header, policy.weights)
 
@@ -83,11 +89,19 @@ def read_policy(path: Path) -> PolicyFile:
             sight=dict(header["sight"]),
             weights=weights,
             about=dict(header["about"]),
+            choice=_choice(header),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise PolicyFileError(
             f"{path} is a damaged policy file: its header lacks {error}."
         ) from None
+
+
+def _choice(header: dict[str, Any]) -> str:
+    choice = str(header.get("choice", "best"))
+    if choice not in CHOICES:
+        raise ValueError(f"a choice among {', '.join(CHOICES)}")
+    return choice
 
 
 def _layout(plain: dict[str, Any]) -> Layout:

@@ -1,0 +1,1 @@
+"""The same core on an NVIDIA GPU: thousands of environments, one per thread."""

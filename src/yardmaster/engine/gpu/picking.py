@@ -1,0 +1,99 @@
+"""The kernels of picking jobs on a GPU, compiled; see `kernels`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from yardmaster.engine import compilation
+from yardmaster.engine.gpu import lanes
+from yardmaster.engine.gpu.availability import is_simulated, require_gpu
+from yardmaster.model.workload import IntArray
+
+MODULES = (
+    *compilation.CORE_MODULES,
+    "yardmaster.engine.picking.line",
+    "yardmaster.engine.picking.lookahead",
+    "yardmaster.engine.picking.features",
+    "yardmaster.engine.picking.other_features",
+    "yardmaster.engine.picking.terms",
+    "yardmaster.engine.picking.stepping",
+    "yardmaster.engine.drawing.jobs",
+    "yardmaster.engine.gpu.hashing",
+    "yardmaster.engine.gpu.kernels",
+)
+THREADS = 256
+"""Threads of a block that steps."""
+TEAM = 64
+"""Threads that begin one environment together."""
+TALLY = ("episodes", "returns", "steps", "noops", "jobs", "jct_s", "bounded_slowdown")
+"""What is added up over the episodes that ended, for each group of them."""
+
+
+class Kernels(NamedTuple):
+    """What Python launches."""
+
+    step: Any
+    """One thread for every environment: carry out its action, go on to the next decision, look."""
+    begin_kept: Any
+    """One block for every tile: where an episode has ended, begin one of the bank's."""
+    begin_drawn: Any
+    """The same with an episode that is drawn on the spot."""
+    act_at_random: Any
+    """One thread for every environment: any legal action."""
+    threads: int
+    """Threads of a block that steps."""
+    team: int
+    """Threads of a block that begins."""
+
+
+def compiled(rules: IntArray, constants: Mapping[int, int], *, is_real: bool) -> Kernels:
+    """Compile the kernels of a task; machine code is made when each is first launched.
+
+    Tasks with the same rules and constants share it.
+
+    Args:
+        rules: what the task is.
+        constants: integers of the core that are the same in all episodes; see `alignment`.
+        is_real: whether clusters have more than equal GPUs that never fail.
+
+    Raises:
+        YardmasterError: if there is no GPU to run them on.
+    """
+    known = tuple(sorted(constants.items()))
+    return _compiled(tuple(np.asarray(rules).tolist()), known, is_real=is_real)
+
+
+@cache
+def _compiled(
+    rules: tuple[int, ...], known: tuple[tuple[int, int], ...], *, is_real: bool
+) -> Kernels:
+    cuda = require_gpu()
+    is_played = is_simulated()
+    reach = lanes.simulated() if is_played else lanes.compiled(dict(known))
+    replaced = reach._asdict() | {"cuda": cuda, "RULES": rules}
+    if not is_played:
+        replaced |= {"float64": cuda.types.float64, "low64": cuda.jit(device=True)(_itself)}
+
+    def made(function: Any, special: dict[str, bool | str]) -> Any:
+        if "cache" in special:  # an entry point
+            return cuda.jit(function)
+        return function if is_played else cuda.jit(device=True)(function)
+
+    found = compilation.copies(made, MODULES, is_real=is_real or is_played, replaced=replaced)
+    return Kernels(
+        step=found["kernels.step_all"],
+        begin_kept=found["kernels.begin_kept"],
+        begin_drawn=found["kernels.begin_drawn"],
+        act_at_random=found["kernels.act_at_random"],
+        threads=lanes.LANES if is_played else THREADS,
+        team=2 if is_played else TEAM,
+    )
+
+
+def _itself(value: int) -> int:
+    """Return the number: compiled ones have 64 bits."""
+    return value
