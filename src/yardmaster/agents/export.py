@@ -28,7 +28,12 @@ Arrays = dict[str, npt.NDArray[np.float32]]
 
 
 def policy_of(
-    network: ActorCritic | QNetwork, layout: Layout, sight: dict[str, Any], about: dict[str, Any]
+    network: ActorCritic | QNetwork,
+    layout: Layout,
+    sight: dict[str, Any],
+    about: dict[str, Any],
+    *,
+    choice: str | None = None,
 ) -> PolicyFile:
     """Return what is needed to choose greedily as the network does.
 
@@ -41,13 +46,14 @@ def policy_of(
         layout: of the observations it was learned on.
         sight: settings of what it sees, as plain values.
         about: where it comes from, as plain values.
+        choice: how preferences become a decision; by default as fits the network.
     """
     arrays = _of_body(network.body) | _of_head(network.head)
     if isinstance(network, QNetwork) and network.atoms > 1:
         arrays["support"] = _array(network.support)
         if network.state_head is not None:
             arrays |= _of_layers("state", network.state_head.stream)
-    choice = "majority" if isinstance(network, ActorCritic) else "best"
+    choice = choice or ("majority" if isinstance(network, ActorCritic) else "best")
     return PolicyFile(network.settings.arch, layout, dict(sight), arrays, dict(about), choice)
 
 

@@ -33,10 +33,17 @@ def sample(logits: Tensor, masks: Tensor, generator: torch.Generator) -> Tensor:
     Dividing probabilities by exponential noise and taking the largest is an exact draw, and unlike
     an inverted cumulative sum no rounding can make it land on an illegal action.
     """
-    noise = torch.rand(logits.shape, generator=generator, dtype=logits.dtype, device=logits.device)
-    # The logarithm of exponential noise; ten times as quick as drawing that directly.
-    noise = noise.clamp_min_(torch.finfo(logits.dtype).tiny).log_().neg_().log_()
-    return greedy(logits - noise, masks)
+    return greedy(logits - log_noise(logits, generator), masks)
+
+
+def log_noise(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Return the logarithm of exponential noise, in the shape of a tensor.
+
+    Taken from the logarithms of probabilities, the largest difference is an exact draw.
+    """
+    noise = torch.rand(like.shape, generator=generator, dtype=like.dtype, device=like.device)
+    # Ten times as quick as drawing exponential noise directly.
+    return noise.clamp_min_(torch.finfo(like.dtype).tiny).log_().neg_().log_()
 
 
 def greedy(scores: Tensor, masks: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from yardmaster.agents import masking
+from yardmaster.agents.acting import compiled_actor
 from yardmaster.agents.advantages import ReturnScale, advantages, step_discounts
 from yardmaster.agents.networks import ActorCritic, NetworkSettings, actor_critic
 from yardmaster.agents.rollouts import Rollout, flat
@@ -56,7 +57,9 @@ class PPOSettings:
     gamma: float = 0.995
     """Discount of one decision, or of `discount_per_s` seconds."""
     discount_per_s: float | None = None
-    """Seconds over which the future loses one factor of `gamma`; None: every decision does."""
+    """Seconds over which the future loses one factor of `gamma`; None: every decision does. Where a
+    policy may wait at will (`noop = "always"`) that would pay it for waiting: every no-op is a
+    decision, and puts off what is to come."""
     gae_lambda: float = 0.95
     """How far what later decisions reveal counts for earlier ones: 0 one step, 1 to the end."""
     clip: float = 0.2
@@ -274,6 +277,7 @@ class PPO:
             has_groups=batch.group_count > 1,
             dtype=torch.bfloat16 if self._is_half else torch.float32,
         )
+        self._actor = None if self._is_half else compiled_actor(self.network, batch, self.device)
         self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
         batch.reset(seed, staggered=True)
 
@@ -297,11 +301,18 @@ class PPO:
     def _collect(self) -> dict[str, float]:
         """Let the policy act; fill the rollout."""
         batch, rollout = self.batch, self._rollout
+        if self._actor is not None:
+            self._actor.refresh()
+            noise = masking.log_noise(self._logits, self.generator)
         for step in range(rollout.steps):
             rollout.before(step, batch)
             masks = rollout.masks[step]
-            logits = self._preferences(rollout.observations[step], masks)
-            actions = masking.sample(logits, masks, self.generator)
+            if self._actor is not None:
+                logits = self._actor.logits()
+                actions = (logits - noise[step]).argmax(dim=-1)
+            else:
+                logits = self._preferences(rollout.observations[step], masks)
+                actions = masking.sample(logits, masks, self.generator)
             self._logits[step] = logits
             if isinstance(batch, ResidentBatch):
                 batch.step(actions)

@@ -64,6 +64,7 @@ class ResidentBatch:
         self._actions = shared(batch.actions)
         self.device = self.rewards.device
         self._units_s = torch.from_numpy(batch.time_units_s).float().to(self.device)
+        self._unit_s = self._units_s[self.groups]
 
     @property
     def task(self) -> Any:
@@ -73,7 +74,7 @@ class ResidentBatch:
     @property
     def elapsed_s(self) -> Tensor:
         """(size,) time that passed in the last step, in units of its kind of episode."""
-        return self._elapsed_s / self._units_s[self.groups]
+        return self._elapsed_s / self._unit_s
 
     @property
     def observations(self) -> Tensor:
@@ -110,6 +111,7 @@ class ResidentBatch:
 
     def step(self, actions: Tensor) -> None:
         """Carry out one action in every environment."""
+        self._unit_s = self._units_s[self.groups]  # of the episodes that are played, not the next
         self._actions.copy_(actions)
         self.batch.step(self.batch.actions)
 

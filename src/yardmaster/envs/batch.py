@@ -92,6 +92,11 @@ class EnvironmentBatch(RowBatch):
         return self._rows[3][:, at.EARNED_AT : at.EARNED_END]
 
     @property
+    def score_many(self) -> Callable[..., None] | None:
+        """The compiled forward pass of policies (`engine.picking.nets`), if it is compiled."""
+        return self._picking.score_many if self._picking.is_compiled else None
+
+    @property
     def _numbers(self) -> IntArray:
         return self.episodes.numbers
 

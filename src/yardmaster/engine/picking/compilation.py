@@ -34,6 +34,7 @@ class Picking(NamedTuple):
     step_many: Callable[..., None]
     step_parts: Callable[..., None]
     score_one: Callable[..., None]
+    score_many: Callable[..., None]
     drive: Callable[..., int]
     is_compiled: bool
 
@@ -43,6 +44,7 @@ _ENTRY_POINTS = {
     "step_many": "many.step_many",
     "step_parts": "many.step_parts",
     "score_one": "nets.score_one",
+    "score_many": "nets.score_many",
     "drive": "driving.drive",
 }
 

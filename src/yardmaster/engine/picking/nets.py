@@ -7,6 +7,7 @@ once. The arithmetic is in `net_layers`, the rows are described in `net_row`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,22 @@ def score_one(
 ) -> None:
     """Score the actions of one observation: see `score`."""
     score(bare(net), bare(weights), bare(observation), bare(legal), bare(scores), bare(scratch))
+
+
+@entry_point
+def score_many(
+    net: Any, weights: Any, observations: Any, legal: Any, scores: Any, scratch: Any
+) -> None:
+    """Score the actions of many observations, one after another: see `score`."""
+    for row in range(len(scores)):
+        score(
+            bare(net),
+            bare(weights),
+            bare(observations[row]),
+            bare(legal[row]),
+            bare(scores[row]),
+            bare(scratch),
+        )
 
 
 @kernel
