@@ -90,6 +90,11 @@ taken away. Philly's training part is short, and of other months than what follo
 there can be far from the best ([below](#what-choosing-on-training-windows-costs)). To beat it is
 then no feat, and the best in hindsight is the better rival.
 
+Policies came after the scenes. Their recipe (weights of the reward, discount by time, waiting by
+majority) was settled while trial policies were seen on these validation windows; which of several
+trainings is shipped was decided on training windows. Months and clusters that nobody has looked at
+are the better judges.
+
 How single learners do in their own tasks is told [elsewhere](results/README.md), and so is
 [choosing among schedulers](results/choosing.md).
 """
@@ -205,6 +210,7 @@ def _in_short(records: Sequence[Record], policies: Sequence[str]) -> list[str]:
         stood = _standings(records, policy)
         rows.append((policy, _league_of(records, policy), *_counted(stood), *_aims(stood)))
         said += _told_plainly(policy, stood)
+        said += _bought_with(records, policy, stood[0].metric)
     aim = f"to the chosen, % (aim {number(AIM, 0, PERCENT)}); to the best in hindsight, %"
     aims = [f"{scene}: {aim}" for scene in AIM_SCENES]
     head = ("policy", "league", "judged by", "wins", "no difference", "loses", *aims)
@@ -260,6 +266,26 @@ def _aims(stood: Sequence[Standing]) -> list[str]:
 def _loss(found: Interval, metric: str) -> float:
     """Return a difference as a loss: above zero is worse, whichever way is better."""
     return -found.mean if metric == "utilisation" else found.mean
+
+
+def _bought_with(records: Sequence[Record], policy: str, metric: str) -> list[str]:
+    """Return what a policy that serves another metric does to mean JCT."""
+    if metric == "mean_jct_s":
+        return []
+    found = {
+        record.scene: standing(record, policy, "mean_jct_s").to_chosen
+        for record in records
+        if policy in record.entries
+    }
+    most = max(found, key=lambda scene: found[scene].mean)
+    told = [scene for scene in ("venus", "philly") if scene in found]
+    words = ", ".join(f"{percent(found[scene])} % in {scene}" for scene in told)
+    return [
+        (
+            f"- {policy} is bought with mean JCT: {words}; at most {percent(found[most])} % ({most}),"
+            " against the heuristic chosen by JCT."
+        )
+    ]
 
 
 def _told_plainly(policy: str, stood: Sequence[Standing]) -> list[str]:

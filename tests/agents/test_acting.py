@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from yardmaster.agents import acting
 from yardmaster.agents.acting import compiled_actor

@@ -1,0 +1,117 @@
+"""Model cards of the shipped policies, from their files and from what the league has played.
+
+`python experiments/policy_cards.py NAME …` writes NAME.md beside the policy.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+from league_scenes import SCENES
+from league_standings import judged_by, percent, standing
+from league_store import read_record
+from policy_training import REWARDS
+
+from yardmaster.report.values import metric_title
+from yardmaster.schedulers.learned.catalogue import SHIPPED
+from yardmaster.schedulers.learned.policy_file import read_policy
+
+KNOWS = {
+    "clairvoyant": "It reads true run times, which nobody has on a real cluster: what it could do"
+    " with perfect estimates.",
+    "estimate": "It reads the run times users ask for or a predictor gives.",
+    "blind": "It reads no run times.",
+}
+LIMITS = """\
+- It lets long jobs wait so that short ones find room, and mean JCT pays for it: the last column.
+  Where mean JCT or utilisation matters most, use a heuristic.
+- It was trained on windows of 512 jobs that begin on an empty cluster. Nothing bounds how long a
+  job can wait: on a cluster that is always full, watch the longest waits.
+- It knows equal GPUs that do not fail, and picks among the 64 waiting jobs that are first in its
+  own order. It stops no job, and does not know tenants or deadlines.
+- The recipe (weights of the reward, discount by time, waiting by majority) was settled while trial
+  policies were seen on these validation windows; which training to ship was decided on training
+  windows. Months and clusters that nobody has looked at are the better judges.
+- One training; how much another seed differs is not known."""
+
+
+def card(name: str) -> str:
+    """Return the card of a shipped policy."""
+    policy = read_policy(SHIPPED / f"{name}.npz")
+    about = policy.about
+    weights = ", ".join(
+        f"{term} {weight:g}" for term, weight in REWARDS[about["objective"]].items()
+    )
+    is_gpu = about["device"] == "cuda"
+    minutes = f"{about['minutes']} on one NVIDIA H200" if is_gpu else (
+        f"0: trained on one core of a processor, in {about['minutes']} minutes"
+    )  # fmt: skip
+    command = f"python experiments/policy_training.py train {name} --device {about['device']}"
+    return "\n".join(
+        [
+            f"# policy:{name}",
+            "",
+            (
+                f"{KNOWS[policy.sight['information']]} PPO; a network of two layers of 32 units for"
+                " each waiting job. The reward of a step is a weighted sum of what accrues while time"
+                f" passes ({weights}), each term divided by what the best of four heuristics makes of"
+                " it in the same scene."
+            ),
+            *(
+                "",
+                "## Training data",
+                "",
+                f"{about['trained_on']}. See `experiments/policy_training.py`.",
+            ),
+            *("", "## Steps", "", f"{about['steps']:,} decisions."),
+            *("", "## Seeds", "", f"{about['seed']}."),
+            *("", "## Command", "", "```", "python experiments/policy_training.py inputs"),
+            *(f"{command} --seed {about['seed']} --steps {about['steps']}", "```"),
+            *("", "## GPU minutes", "", f"{minutes}."),
+            *("", "## Results", "", *results(name, about)),
+            *("", "## Limits", "", LIMITS, ""),
+        ]
+    )
+
+
+def results(name: str, about: dict[str, Any]) -> Sequence[str]:
+    """Return how it did on validation windows, a row per scene."""
+    metric = judged_by(about["objective"])
+    lines = [
+        (
+            f"Validation windows, nobody's training data; {metric_title(metric)}, mean over windows;"
+            " differences in %, with 95 % intervals over windows. *Chosen*: the heuristic of its league"
+            " that is best on training windows. All of it: docs/results.md."
+        ),
+        "",
+        "| scene | policy | chosen | difference | best in hindsight | difference | mean JCT |",
+        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for scene in SCENES:
+        record = read_record(scene)
+        if record is None or f"policy:{name}" not in record.entries:
+            continue
+        one = standing(record, f"policy:{name}", metric)
+        jct = standing(record, f"policy:{name}", "mean_jct_s")
+        lines.append(
+            f"| {scene} | {one.value:.3g} | {one.chosen} {one.chosen_value:.3g} |"
+            f" {percent(one.to_chosen)} | {one.best} {one.best_value:.3g} |"
+            f" {percent(one.to_best)} | {percent(jct.to_chosen)} |"
+        )
+    return lines
+
+
+def main() -> None:
+    """Write the cards."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="+")
+    for name in parser.parse_args().names:
+        path = SHIPPED / f"{name}.md"
+        path.write_text(card(name), encoding="utf-8")
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
