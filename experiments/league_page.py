@@ -280,12 +280,8 @@ def _bought_with(records: Sequence[Record], policy: str, metric: str) -> list[st
     most = max(found, key=lambda scene: found[scene].mean)
     told = [scene for scene in ("venus", "philly") if scene in found]
     words = ", ".join(f"{percent(found[scene])} % in {scene}" for scene in told)
-    return [
-        (
-            f"- {policy} is bought with mean JCT: {words}; at most {percent(found[most])} % ({most}),"
-            " against the heuristic chosen by JCT."
-        )
-    ]
+    worst = f"at most {percent(found[most])} % ({most}), against the heuristic chosen by JCT"
+    return [f"- {policy} is bought with mean JCT: {words}; {worst}."]
 
 
 def _told_plainly(policy: str, stood: Sequence[Standing]) -> list[str]:

@@ -24,6 +24,16 @@ KNOWS = {
     "estimate": "It reads the run times users ask for or a predictor gives.",
     "blind": "It reads no run times.",
 }
+BUILT = (
+    "PPO; a network of two layers of 32 units for each waiting job. The reward of a step is a"
+    " weighted sum of what accrues while time passes ({weights}), each term divided by what the"
+    " best of four heuristics makes of it in the same scene."
+)
+TABLE = (
+    "Validation windows, nobody's training data; {metric}, mean over windows; differences in %,"
+    " with 95 % intervals over windows. *Chosen*: the heuristic of its league that is best on"
+    " training windows. All of it: docs/results.md."
+)
 LIMITS = """\
 - It lets long jobs wait so that short ones find room, and mean JCT pays for it: the last column.
   Where mean JCT or utilisation matters most, use a heuristic.
@@ -53,12 +63,7 @@ def card(name: str) -> str:
         [
             f"# policy:{name}",
             "",
-            (
-                f"{KNOWS[policy.sight['information']]} PPO; a network of two layers of 32 units for"
-                " each waiting job. The reward of a step is a weighted sum of what accrues while time"
-                f" passes ({weights}), each term divided by what the best of four heuristics makes of"
-                " it in the same scene."
-            ),
+            f"{KNOWS[policy.sight['information']]} {BUILT.format(weights=weights)}",
             *(
                 "",
                 "## Training data",
@@ -80,11 +85,7 @@ def results(name: str, about: dict[str, Any]) -> Sequence[str]:
     """Return how it did on validation windows, a row per scene."""
     metric = judged_by(about["objective"])
     lines = [
-        (
-            f"Validation windows, nobody's training data; {metric_title(metric)}, mean over windows;"
-            " differences in %, with 95 % intervals over windows. *Chosen*: the heuristic of its league"
-            " that is best on training windows. All of it: docs/results.md."
-        ),
+        TABLE.format(metric=metric_title(metric)),
         "",
         "| scene | policy | chosen | difference | best in hindsight | difference | mean JCT |",
         "| :--- | ---: | ---: | ---: | ---: | ---: | ---: |",
