@@ -73,7 +73,7 @@ def card(name: str) -> str:
             *("", "## Steps", "", f"{about['steps']:,} decisions."),
             *("", "## Seeds", "", f"{about['seed']}."),
             *("", "## Command", "", "```", "python experiments/policy_training.py inputs"),
-            *(f"{command} --seed {about['seed']} --steps {about['steps']}", "```"),
+            *(f"{command} --seed {about['seed']} --steps {about['asked_steps']}", "```"),
             *("", "## GPU minutes", "", f"{minutes}."),
             *("", "## Results", "", *results(name, about)),
             *("", "## Limits", "", LIMITS, ""),

@@ -1,8 +1,9 @@
-"""Training the shipped policies: one recipe, many scenes, on a GPU.
+"""Training the shipped policies: one recipe, many scenes, on a GPU or on the processor.
 
 `python experiments/policy_training.py inputs` lays out the scenes (needs the traces);
 `python experiments/policy_training.py train NAME[:STEPS] … --out FOLDER` trains policies on them
-(needs a GPU, numba-cuda and torch, nothing else). Only training parts of logs are among the scenes,
+(needs torch, and on a GPU numba-cuda; `--device cpu` does without, forty times
+as slowly and on 128 episodes of each scene). Only training parts of logs are among the scenes,
 and only seeds that the league does not judge by; see `league_scenes`.
 """
 
@@ -276,6 +277,8 @@ def train(name: str, out: Path, *, steps: int, envs: int, seed: int, device: str
     about = {
         "learner": "ppo",
         "steps": learner.steps,
+        "asked_steps": steps,
+        "environments": envs,
         "objective": reward,
         "trained_on": TRAINED_ON,
         "teacher": TEACHERS.get(information, "none"),

@@ -19,22 +19,26 @@ def training(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("status", "found"),
+    ("has_cuda", "status", "found"),
     [
+        (True, (True, "H200", "H200, by numba-cuda."), "on CUDA with --device cuda: H200,"),
         (
-            (True, "H200", "H200, by numba-cuda."),
-            "on CUDA with --device cuda: H200, by numba-cuda.",
+            True,
+            (False, "", "No numba-cuda."),
+            "network on CUDA with --device cuda, environments on",
         ),
-        ((False, "", "No NVIDIA GPU."), "on the CPU: No NVIDIA GPU."),
+        (False, (True, "H200", "H200."), "on the CPU: torch finds no CUDA device"),
+        (False, (False, "", "No NVIDIA GPU."), "on the CPU: torch finds no CUDA device"),
     ],
-    ids=["gpu", "none"],
+    ids=["both", "torch alone", "numba-cuda alone", "none"],
 )
-def test_where_training_runs_is_said_with_the_reason(status, found, monkeypatch, capsys):
-    """CUDA where a GPU can be used, the CPU elsewhere; both are well."""
+def test_where_training_runs_is_said_with_the_reason(has_cuda, status, found, monkeypatch, capsys):
+    """Network and environments on CUDA, the network alone, or all on the CPU; all are well."""
     monkeypatch.setattr(availability, "gpu_status", lambda: availability.GpuStatus(*status))
+    monkeypatch.setattr(command, "_torch_has_cuda", lambda: has_cuda)
     finding = training(capsys)
     assert finding["is_well"]
-    assert finding["found"] == found
+    assert str(finding["found"]).startswith(found)
 
 
 def test_without_torch_nothing_trains(monkeypatch, capsys):

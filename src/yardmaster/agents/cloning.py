@@ -219,7 +219,7 @@ class _Lesson:
             rollout.observations[:-1], rollout.masks, rollout.actions, strict=True
         ):
             has_choice = masks.sum(dim=-1) > 1
-            preferred = masking.greedy(self.network.logits(observations, masks), masks)
+            preferred = masking.decided(self.network.logits(observations, masks), masks)
             agreed += int((preferred == labels)[has_choice].sum())
             choices += int(has_choice.sum())
         return agreed / choices if choices else 1.0

@@ -78,7 +78,7 @@ class ResidentBatch:
 
     @property
     def observations(self) -> Tensor:
-        """(tiles, length, lanes) as (size, length): a view, in which neighbours stand apart."""
+        """(size, length) what each sees now, gathered from the tiles."""
         return self._by_environment(self._views)
 
     @property

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from yardmaster.cli.console import say, say_json
 from yardmaster.cli.options import JsonOption
+from yardmaster.errors import YardmasterError
 
 _LIBRARIES = ("numpy", "numba", "polars", "pydantic", "cyclopts", "rich", "simpy", "matplotlib")
 
@@ -73,11 +74,25 @@ def _training() -> Finding:
 
     if find_spec("torch") is None:
         found = "not here, torch is missing: pip install 'yardmaster[rl]'"
+    elif not _torch_has_cuda():
+        found = "on the CPU: torch finds no CUDA device"
     else:
         status = gpu_status()
-        where = "CUDA with --device cuda" if status.is_usable else "the CPU"
-        found = f"on {where}: {status.why}"
+        whole = "on CUDA with --device cuda" if status.is_usable else (
+            "network on CUDA with --device cuda, environments on the CPU"
+        )  # fmt: skip
+        found = f"{whole}: {status.why}"
     return Finding(is_well=True, what="training", found=found)
+
+
+def _torch_has_cuda() -> bool:
+    from yardmaster.agents.tensors import torch_device
+
+    try:
+        torch_device("cuda")
+    except YardmasterError:
+        return False
+    return True
 
 
 def _cache() -> Finding:

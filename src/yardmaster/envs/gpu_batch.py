@@ -215,7 +215,9 @@ class KeptBatch(GpuBatch):
             constants=common(bank[0]),
             groups=1,
             is_real=any(one.is_real for one in prepared),
-            can_cut=bool(task.max_steps or task.time_limit_s or task.horizon_factor),
+            # Who is asked after every event may wait for ever, and leave jobs behind.
+            can_cut=bool(task.max_steps or task.time_limit_s or task.horizon_factor)
+            or task.sight.pace == "event",
             announce=announce,
         )
         self._bank = [self._there(part) for part in bank]
