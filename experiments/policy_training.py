@@ -2,9 +2,9 @@
 
 `python experiments/policy_training.py inputs` lays out the scenes (needs the traces);
 `python experiments/policy_training.py train NAME[:STEPS] … --out FOLDER` trains policies on them
-(needs torch, and on a GPU numba-cuda; `--device cpu` does without, forty times
-as slowly and on 128 episodes of each scene). Only training parts of logs are among the scenes,
-and only seeds that the league does not judge by; see `league_scenes`.
+(needs torch, and on a GPU numba-cuda; `--device cpu` does without, a hundred times as slowly and on
+128 episodes of each scene). Only training parts of logs are among the scenes, and only seeds that
+the league does not judge by; see `league_scenes`.
 """
 
 from __future__ import annotations

@@ -7,13 +7,16 @@ import math
 import numpy as np
 import pytest
 
+from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.experiments.compare import compare
 from yardmaster.metrics.catalogue import METRIC_NAMES
 from yardmaster.metrics.summary import summarise
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Failures, Outage, Site
+from yardmaster.schedulers.learned.policy_file import write_policy
 from yardmaster.schedulers.simulation import simulate
+from yardmaster.testing.policies import random_policy
 from yardmaster.workloads.synthetic import simple
 
 CLUSTER = Cluster.of("2x V100:4")
@@ -163,3 +166,12 @@ def test_one_scheduler_may_be_given_as_text():
     """A single name is one scheduler, not its letters."""
     result = compare(sample(0), CLUSTER, "fifo")
     assert [row.scheduler for row in result.rows] == ["fifo+strict"]
+
+
+def test_policies_that_serve_another_objective_are_named(tmp_path):
+    """A note says so where a table ranks them by something else, and only there."""
+    path = tmp_path / "mine.npz"
+    write_policy(path, random_policy(Sight(window=4, gpu_slots=4), 0, objective="slowdown"))
+    for objective, is_noted in (("mean_jct_s", True), ("mean_bounded_slowdown", False)):
+        result = compare(sample(0), CLUSTER, ["fifo", f"policy:{path}"], objective=objective)
+        assert any("was trained for" in note for note in result.notes) == is_noted

@@ -50,7 +50,7 @@ class Twins(NamedTuple):
     def step(self, actions: np.ndarray) -> None:
         """Carry out the same actions in both."""
         self.here.step(actions)
-        self.there.step(self.there._there(actions))
+        self.there.step(self.there.to_gpu(actions))
 
     def assert_same_sight(self) -> None:
         """Both show the same of the same episodes."""

@@ -122,7 +122,7 @@ def test_each_scene_has_its_own_scale_and_tally(scope):
     for moment in range(11):
         groups = batches[0].groups.copy_to_host()
         for batch in batches:
-            batch._step_at_random(1, moment)
+            batch.step_at_random(1, moment)
         rewards = [batch.rewards.copy_to_host() for batch in batches]
         np.testing.assert_allclose(rewards[1], rewards[0] / np.array([2.0, 8.0])[groups], rtol=1e-5)
         earned += rewards

@@ -68,7 +68,7 @@ class GpuBatch(ABC):
         if announce is not None:
             announce("Compiling the environment for the GPU (up to a minute) …")
         self._kernels = compiled(rules, constants, is_real=is_real)
-        self._scales = self._there(scales)
+        self._scales = self.to_gpu(scales)
         self.time_units_s = np.ones(groups)
         """Of every kind of episode, seconds that count as one where the future is discounted."""
         self.last_tally: dict[str, FloatArray] = {}
@@ -80,7 +80,7 @@ class GpuBatch(ABC):
         tiles = lanes.tiles(size)
 
         def tiled(words: int, dtype: Any) -> Any:
-            return self._there(np.zeros((tiles, max(words, 1), lanes.LANES), dtype=dtype))
+            return self.to_gpu(np.zeros((tiles, max(words, 1), lanes.LANES), dtype=dtype))
 
         self.ints = tiled(widths["ints"], np.int64)
         self.reals = tiled(widths["reals"], np.float64)
@@ -94,19 +94,19 @@ class GpuBatch(ABC):
         """Likewise, the last ones of episodes that ended in the last step, if any can be cut."""
         self.legal = tiled(layout.actions, np.int8)
         """(tiles, actions, lanes) 1 where an action is legal."""
-        self.actions = self._there(np.zeros(size, dtype=np.int64))
-        self.rewards = self._there(np.zeros(size, dtype=np.float32))
-        self.elapsed_s = self._there(np.zeros(size, dtype=np.float32))
-        self.ends = self._there(np.zeros(size, dtype=np.int8))
+        self.actions = self.to_gpu(np.zeros(size, dtype=np.int64))
+        self.rewards = self.to_gpu(np.zeros(size, dtype=np.float32))
+        self.elapsed_s = self.to_gpu(np.zeros(size, dtype=np.float32))
+        self.ends = self.to_gpu(np.zeros(size, dtype=np.int8))
         """(size,) an `End`: how the last step ended an episode, if it did."""
-        self.groups = self._there(np.zeros(size, dtype=np.int64))
+        self.groups = self.to_gpu(np.zeros(size, dtype=np.int64))
         """(size,) which kind of episode each is in."""
-        self._seeds = self._there(np.zeros(size, dtype=np.int64))
-        self._begun = self._there(np.zeros(size, dtype=np.int64))
-        self.episode_numbers = self._there(np.zeros(size, dtype=np.int64))
-        self.tally = self._there(np.zeros((self.group_count, len(TALLY))))
+        self._seeds = self.to_gpu(np.zeros(size, dtype=np.int64))
+        self._begun = self.to_gpu(np.zeros(size, dtype=np.int64))
+        self.episode_numbers = self.to_gpu(np.zeros(size, dtype=np.int64))
+        self.tally = self.to_gpu(np.zeros((self.group_count, len(TALLY))))
 
-    def _there(self, array: npt.NDArray[Any]) -> Any:
+    def to_gpu(self, array: npt.NDArray[Any]) -> Any:
         """Return a copy on the GPU."""
         return self._cuda.to_device(np.ascontiguousarray(array))
 
@@ -141,15 +141,16 @@ class GpuBatch(ABC):
         decisions = 0
         ends = np.zeros(self.size, dtype=np.int8)
         while not ends.any():
-            self._step_at_random(seed, decisions)
+            self.step_at_random(seed, decisions)
             decisions += 1
             ends = self.ends.copy_to_host()
         moments = np.random.default_rng(seed).permutation(self.size) * decisions // self.size
         for moment in range(decisions):
             self._begin_where((moments == moment).astype(np.int8))
-            self._step_at_random(seed, decisions + moment)
+            self.step_at_random(seed, decisions + moment)
 
-    def _step_at_random(self, seed: int, moment: int) -> None:
+    def step_at_random(self, seed: int, moment: int) -> None:
+        """Carry out any legal action in every environment; the same numbers give the same ones."""
         kernel = self._kernels.act_at_random[self._blocks, self._threads]
         kernel(self.legal, seed & 0xFFFFFFFF, moment, self.actions)
         self.step(self.actions)
@@ -220,7 +221,7 @@ class KeptBatch(GpuBatch):
             or task.sight.pace == "event",
             announce=announce,
         )
-        self._bank = [self._there(part) for part in bank]
+        self._bank = [self.to_gpu(part) for part in bank]
 
     def _begin_ended(self) -> None:
         self._kernels.begin_kept[lanes.tiles(self.size), self._kernels.team](
@@ -263,7 +264,7 @@ class DrawnBatch(GpuBatch):
             announce=announce,
         )
         self.time_units_s[:] = [task.unit_s.get(name, 1.0) for name in rows.names]
-        self._tables = [self._there(table) for table in rows.arrays().values()]
+        self._tables = [self.to_gpu(table) for table in rows.arrays().values()]
 
     def _begin_ended(self) -> None:
         self._kernels.begin_drawn[lanes.tiles(self.size), self._kernels.team](

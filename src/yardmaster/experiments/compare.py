@@ -46,6 +46,9 @@ BLOCKS = 20
 COMPILE_ABOVE_JOB_RUNS = 20_000
 """Above this many simulated jobs in all, loading the compiled core pays."""
 
+SERVED = {"slowdown": "mean_bounded_slowdown", "jct": "mean_jct_s", "p95": "p95_jct_s"}
+"""Objective that a policy's file names → the metric it means."""
+
 Progress = Callable[[str, int, int], None]
 """(what runs now, simulations done, simulations in all)."""
 
@@ -272,9 +275,20 @@ def _table(
         units=units,
         rows=rows,
         schedules=tuple(result.first for result in ranked),
-        notes=_notes(samples, ranked),
+        notes=(*_notes(samples, ranked), *_other_aims(ranked, target.name)),
         runs=tuple(run for result in results for run in result.runs),
     )
+
+
+def _other_aims(ranked: Sequence[_Results], objective: str) -> list[str]:
+    """Say which trained policies serve another objective than the one that ranks them here."""
+    notes = []
+    for result in ranked:
+        policy = result.scheduler.policy
+        served = SERVED.get(str(policy.file.about.get("objective"))) if policy else None
+        if served is not None and served != objective:
+            notes.append(f"{result.scheduler} was trained for {served}, not for {objective}")
+    return notes
 
 
 def _notes(samples: Sequence[Workload], ranked: Sequence[_Results]) -> tuple[str, ...]:
