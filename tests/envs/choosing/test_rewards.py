@@ -8,10 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.engine.choosing.places import Term
+from yardmaster.engine.choosing.sight import ChoiceSight
 from yardmaster.envs.choosing.rewards import CHOOSING_REWARDS, TERM_MEANING, choosing_reward_of
 from yardmaster.envs.choosing.standards import standards
 from yardmaster.envs.choosing.task import ChoosingTask
 from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.site import Failures, Outage, Site
+from yardmaster.model.workload import Workload
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.testing.choosing import (
     choice_sights,
@@ -156,3 +160,16 @@ def test_mistakes_in_rewards_are_named():
     with pytest.raises(YardmasterError, match="weight of late must be a number"):
         choosing_reward_of({"late": float("nan")})
     assert set(TERM_MEANING) == set(Term)
+
+
+def test_waiting_again_after_a_failure_counts():
+    """A job whose node fails waits twice; the menu's only scheduler still has return 0."""
+    cluster = Cluster.of("1x V100:1", "1x A100:1").under(
+        Site(failures=Failures(outages=(Outage(0, 0.5, 0.75),)))
+    )
+    jobs = Workload.of(
+        submit_s=np.zeros(6), duration_s=np.array([0.0, 0, 0, 0, 1, 1]), gpus=np.ones(6, int)
+    )
+    sight = ChoiceSight(menu=("fifo+strict@pack",), past=0)
+    batch = given_choices(ChoosingTask(sight=sight, reward={"waiting": -1.0}), (jobs, cluster))
+    assert played(batch, [0])[0] == pytest.approx(0.0, **NEARLY)

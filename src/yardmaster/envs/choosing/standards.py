@@ -89,6 +89,9 @@ def _earned(
     ended = until_s >= end
     waited = np.clip(until_s - submit, 0.0, start - submit)
     aged = np.clip(until_s - submit, 0.0, end - submit)
+    if len(np.unique(schedule.segment_job)) < len(schedule.segment_job):
+        # Some lost their nodes and waited again.
+        waited = aged - _ran_s(schedule, until_s)[done]
     low, high = tail_s
     bounded = np.maximum(aged / np.maximum(run, SHORT_S), 1.0)
     late = ended & (end > schedule.workload.deadline_s[done, None])
@@ -110,6 +113,14 @@ def _earned(
         if weights[term] != 0.0:
             total += weights[term] * amount
     return total
+
+
+def _ran_s(schedule: Schedule, until_s: FloatArray) -> FloatArray:
+    """Return for how long each job has run up to each of some seconds, over all its segments."""
+    begin, end = schedule.segment_start_s[:, None], schedule.segment_end_s[:, None]
+    ran_s = np.zeros((len(schedule.workload), len(until_s)))
+    np.add.at(ran_s, schedule.segment_job, np.clip(until_s, begin, end) - begin)
+    return ran_s
 
 
 def _busy(schedule: Schedule, until_s: FloatArray, per_gpu: FloatArray) -> FloatArray:
