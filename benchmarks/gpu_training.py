@@ -140,9 +140,10 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[16_384, 65_536, 262_144])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=256)
+    parser.add_argument("--loads", nargs="+", choices=tuple(LOADS), default=list(LOADS))
     asked = parser.parse_args()
     print(check(min(asked.steps, 200), 32 if asked.sizes[0] < 1024 else 2048), flush=True)
-    for name in LOADS:
+    for name in asked.loads:
         for size in asked.sizes:
             print(environment_rate(name, size, asked.steps, asked.jobs), flush=True)
     for size in asked.sizes[:2]:

@@ -34,7 +34,7 @@ def episodes(shape: tuple[int, int], seed: int, *, per_s: bool):
 
 
 def mixture_of_n_step_returns(rewards, following, discounts, ended, trace):
-    """The λ-return by its forward view: returns of 1, 2, … steps, weighed (1 − λ) λⁿ⁻¹."""
+    """The λ-return by its forward view: returns of 1, 2, … steps, weighed (1 − λₙ) λ₁ … λₙ₋₁."""
     steps, environments = rewards.shape
     mixed = np.zeros(rewards.shape)
     for row in range(environments):
@@ -48,8 +48,10 @@ def mixture_of_n_step_returns(rewards, following, discounts, ended, trace):
                 lengths.append(total + worth * following[last, row])
                 if ended[last, row]:
                     break
-            weights = [(1.0 - trace) * trace**n for n in range(len(lengths))]
-            weights[-1] = trace ** (len(lengths) - 1)
+            traces = trace[first : first + len(lengths), row]
+            carried = np.cumprod(np.concatenate([[1.0], traces[:-1]]))
+            weights = (1.0 - traces) * carried
+            weights[-1] = carried[-1]
             mixed[first, row] = np.dot(weights, lengths)
     return mixed
 
@@ -59,7 +61,18 @@ def test_advantages_are_the_mixture_of_n_step_returns(shape, seed, trace, per_s)
     """However episodes end and time passes, the recursion equals the definition."""
     rewards, values, following, discounts, ended = episodes(shape, seed, per_s=per_s)
     found = advantages(rewards, values, following, discounts, ended, trace=trace)
-    expected = mixture_of_n_step_returns(rewards, following, discounts, ended, trace) - values
+    traces = np.full(shape, trace)
+    expected = mixture_of_n_step_returns(rewards, following, discounts, ended, traces) - values
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@given(SHAPES, st.integers(0, 10**6))
+def test_every_step_may_have_a_trace_of_its_own(shape, seed):
+    """With λ counted by time, steps that took longer carry less back, as the definition says."""
+    rewards, values, following, discounts, ended = episodes(shape, seed, per_s=True)
+    traces = step_discounts(np.random.default_rng(seed + 1).exponential(50.0, shape), 0.9, 100.0)
+    found = advantages(rewards, values, following, discounts, ended, trace=traces)
+    expected = mixture_of_n_step_returns(rewards, following, discounts, ended, traces) - values
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 

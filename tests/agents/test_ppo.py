@@ -171,6 +171,19 @@ def test_ppo_learns_with_discounting_in_time():
     assert share_of_optimum(greedy(trained(PPO(OneMachine(16), settings, 0)).network)) >= 0.97
 
 
+def test_lambda_can_be_counted_by_time():
+    """λ per aeon forgets nothing, as λ = 1 does; per decision the same λ learns something else."""
+
+    def learnt(**changes: float) -> Mapping[str, torch.Tensor]:
+        learner = PPO(OneMachine(16), replace(QUICK, **changes), 0)
+        learner.update()
+        return learner.network.state_dict()
+
+    aeon = learnt(gae_lambda=0.5, lambda_per_s=1e30)
+    assert are_equal(aeon, learnt(gae_lambda=1.0))
+    assert not are_equal(aeon, learnt(gae_lambda=0.5))
+
+
 @pytest.mark.parametrize("preset", ["baseline_stable", "rltune"])
 def test_presets_of_other_systems_learn(preset):
     """Their numbers, on fewer steps at a time, are on their way to the optimum too."""

@@ -18,6 +18,8 @@ HEAVY = (
     "scipy",
     "sklearn",
     "lightgbm",
+    "starlette",
+    "uvicorn",
 )
 
 

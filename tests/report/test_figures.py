@@ -118,7 +118,7 @@ def test_the_curve_passes_through_the_quantiles(comparison):
 def test_priority_classes_hold_every_job_once(levels):
     """Few levels stand alone, many are gathered; no job is lost, the most urgent come first."""
     priority = np.random.default_rng(levels).integers(0, levels, 500).astype(float)
-    classes = figures._priority_classes(priority)
+    classes = figures.priority_classes(priority)
     rows = np.concatenate([members for _, members in classes])
     assert sorted(rows) == list(range(500))
     assert len(classes) == min(levels, 5)

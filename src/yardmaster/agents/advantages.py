@@ -38,7 +38,7 @@ def advantages(
     discounts: Numbers,
     ended: Any,
     *,
-    trace: float,
+    trace: Numbers,
 ) -> Numbers:
     """Return generalised advantage estimates, all arrays (steps, environments).
 
@@ -51,7 +51,8 @@ def advantages(
             value of its last observation if a limit cut it off.
         discounts: What a value after the step is worth before it.
         ended: The episode ended with this step, in whichever way.
-        trace: λ, how far surprises of later decisions reach back: 0 one step, 1 to the end.
+        trace: λ, how far surprises of later decisions reach back: 0 one step, 1 to the end; one for
+            all steps, or one each.
     """
     surprises = rewards + discounts * next_values - values
     carries = discounts * trace * ~ended

@@ -62,6 +62,10 @@ class PPOSettings:
     decision, and puts off what is to come."""
     gae_lambda: float = 0.95
     """How far what later decisions reveal counts for earlier ones: 0 one step, 1 to the end."""
+    lambda_per_s: float | None = None
+    """Seconds over which that loses one factor of `gae_lambda`; None: every decision does. A policy
+    that may wait at will would look less far ahead the more often it waits, and so see ever less of
+    what waiting costs."""
     clip: float = 0.2
     """How far the probability of an action may move, as a share, before the gradient stops."""
     value_clip: float | None = None
@@ -114,7 +118,7 @@ class PPOSettings:
             *self._unfit("above 0", lambda value: value > 0, "learning_rate", "clip", "value_clip"),
             *self._unfit("above 0", lambda value: value > 0, "critic_learning_rate", "target_kl"),
             *self._unfit("above 0", lambda value: value > 0, "entropy_clamp", "max_grad_norm"),
-            *self._unfit("above 0", lambda value: value > 0, "discount_per_s"),
+            *self._unfit("above 0", lambda value: value > 0, "discount_per_s", "lambda_per_s"),
             *self._unfit("0 or more", lambda value: value >= 0, "value_weight", "critic_first"),
             *self._unfit("0 or more", lambda value: value >= 0, "entropy", "entropy_end"),
             *self._unfit("above 0, at most 1", lambda value: 0 < value <= 1, "gamma", "lr_end"),
@@ -344,9 +348,8 @@ class PPO:
         critic = self.network.critic
         summaries = critic.summary(seen)
         values, following = rollout.values(self._values, summaries, critic.summary)
-        surplus = advantages(
-            rewards, values, following, discounts, ended, trace=settings.gae_lambda
-        )
+        traces = step_discounts(rollout.elapsed_s, settings.gae_lambda, settings.lambda_per_s)
+        surplus = advantages(rewards, values, following, discounts, ended, trace=traces)
         is_choice = masks.sum(dim=-1) > 1
         expected, gains = flat(values).to(self.device), flat(surplus).to(self.device)
         returns = expected + gains

@@ -49,6 +49,11 @@ app.command(
     help="Search for good settings of a learner, over many short trainings.",
 )
 app.command(
+    "yardmaster.cli.dashboard:dashboard",
+    name="dashboard",
+    help="Look at runs in the browser: schedules, comparisons, training as it goes on.",
+)
+app.command(
     "yardmaster.cli.rerun:rerun",
     name="rerun",
     help="Make a run again and check that it is the same, byte for byte.",
@@ -113,6 +118,29 @@ app.command(
     "yardmaster.cli.report:report",
     name="report",
     help="Write every table and figure of an experiment, from its folder alone.",
+)
+app.command(
+    "yardmaster.cli.export:export",
+    name="export",
+    help="Write a run's schedule for other viewers, such as Perfetto.",
+)
+live = App(name="live", help="Decide on real machines: one node, or beside a running Slurm.")
+for _name, _function, _help in (
+    ("local", "local:local", "Run a workload of real commands on this machine."),
+    ("replay", "replay:replay", "Simulate a live run again: predicted against measured."),
+    ("slurm", "slurm:slurm", "Decide beside a running Slurm; by default touch nothing."),
+    ("restore", "restore:restore", "Take our factors away after a crash."),
+    ("why", "why:why", "Say why a job does not start."),
+    ("shadow-report", "shadow_report:shadow_report", "Say what would have been gained."),
+    ("history", "history:history", "Read the last days of a Slurm, to simulate them."),
+    ("minicluster", "minicluster:minicluster", "Start or remove a small Slurm to try things on."),
+):
+    live.command(f"yardmaster.cli.live.{_function}", name=_name, help=_help)
+app.command(live)
+app.command(
+    "yardmaster.cli.serve:serve",
+    name="serve",
+    help="Answer other schedulers: a state in, ranked jobs out, over local HTTP.",
 )
 
 

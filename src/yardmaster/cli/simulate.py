@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -52,6 +54,19 @@ def simulate(
             " their scores, to why.jsonl in the run directory.",
         ),
     ] = False,
+    watch: Annotated[
+        bool,
+        Parameter(
+            negative="", help="Play the schedule back in the terminal: GPUs, queue, utilisation."
+        ),
+    ] = False,
+    watch_s: Annotated[
+        float, Parameter(name="--watch-s", help="Seconds that playing back takes.")
+    ] = 15.0,
+    perfetto: Annotated[
+        Path | None,
+        Parameter(help="Also write a trace for ui.perfetto.dev: .json or .json.gz."),
+    ] = None,
     out: OutOption = None,
     overwrite: OverwriteOption = False,
     format: FormatOption = "table",  # noqa: A002  (the option's name)
@@ -77,6 +92,7 @@ def simulate(
         engine=engine,
         compatibility=compatibility,
     )
+    _refuse_unshowable(perfetto, watch_s, overwrite=overwrite)
     machines = plan.make_cluster()
     (sample,) = plan.make_workloads(machines)
     path = out or default_path(plan)
@@ -84,6 +100,25 @@ def simulate(
         schedule, summary = run_simulation(
             plan, sample, folder, announce=None if quiet else remark, why=why
         )
+    if perfetto is not None:
+        from yardmaster.report.perfetto import write_perfetto
+
+        write_perfetto(schedule, perfetto, overwrite=overwrite)
+    if watch:
+        from yardmaster.cli import watching
+
+        watching.watch(schedule, seconds=watch_s)
     print_table(summary_table(schedule, summary), "json" if json else format)
     if not quiet:
         remark(f"Run directory: {path}")
+
+
+def _refuse_unshowable(perfetto: Path | None, watch_s: float, *, overwrite: bool) -> None:
+    """Complain, before anything is simulated, about what could not be shown afterwards."""
+    from yardmaster.errors import YardmasterError
+    from yardmaster.workloads.files import refuse_to_replace
+
+    if perfetto is not None:
+        refuse_to_replace(perfetto, overwrite=overwrite)
+    if not 0 < watch_s < math.inf:
+        raise YardmasterError(f"--watch-s must be a number of seconds above 0, not {watch_s:g}.")

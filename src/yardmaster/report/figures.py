@@ -119,7 +119,7 @@ def jct_cdf(comparison: Comparison) -> Figure:
 
 def jct_by_priority(comparison: Comparison) -> Figure:
     """Draw median and 95th percentile of the completion time for each priority class."""
-    classes = _priority_classes(comparison.schedules[0].workload.priority)
+    classes = priority_classes(comparison.schedules[0].workload.priority)
     shown = [
         (look, jct_s(schedule))
         for look, schedule in zip(looks(comparison), comparison.schedules, strict=True)
@@ -175,7 +175,7 @@ def _draw_classes(
     axes.tick_params(axis="y", length=0)
 
 
-def _priority_classes(priority: FloatArray) -> list[PriorityClass]:
+def priority_classes(priority: FloatArray) -> list[PriorityClass]:
     """Return (name, rows) of each priority class, the most urgent first."""
     levels = np.unique(priority)
     if len(levels) > MOST_GROUPS:

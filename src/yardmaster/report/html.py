@@ -10,6 +10,7 @@ from pathlib import Path
 
 from yardmaster.experiments.comparison import Comparison
 from yardmaster.metrics.catalogue import METRICS
+from yardmaster.report.exploration import exploration, exploration_script, exploration_styles
 from yardmaster.report.figures import all_figures
 from yardmaster.report.page import (
     fact_list,
@@ -55,6 +56,7 @@ def write_report(comparison: Comparison, path: Path | str, *, command: str = "")
 def render_report(comparison: Comparison, *, command: str = "") -> str:
     """Return the whole page as text."""
     table = comparison_table(comparison)
+    explored = exploration(comparison)
     return page(
         title=table.title,
         eyebrow=f"Comparison of {len(comparison.rows)} schedulers",
@@ -62,10 +64,13 @@ def render_report(comparison: Comparison, *, command: str = "") -> str:
         sections=[
             section("Results", results(table)),
             section("Figures", figure_cards(all_figures(comparison))),
+            explored,
             section("What was simulated", fact_list(_setting(comparison)) + _notes(comparison)),
             section("What the numbers mean", fact_list(_definitions(comparison, table))),
             section("How to reproduce this", _reproduction(comparison, command)),
         ],
+        script=exploration_script() if explored else "",
+        styles=exploration_styles() if explored else "",
     )
 
 

@@ -1,7 +1,7 @@
 """What every page is made of: one HTML file that needs nothing else.
 
-Styles and pictures are inline and there are no scripts; the page's own security policy forbids it
-to load anything. The same content gives the same bytes.
+Styles and pictures are inline; the page's own security policy forbids it to load anything, and to
+run any script but the one it was made with, if there is one. The same content gives the same bytes.
 """
 
 from __future__ import annotations
@@ -16,12 +16,26 @@ from pathlib import Path
 from yardmaster.errors import YardmasterError
 from yardmaster.report.drawing import NAMESPACE, Figure
 from yardmaster.report.tables import Cell, Column, Table
+from yardmaster.report.web_page import digest_of
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""What the page may load: nothing but its own styles."""
+"""What a page may load: nothing but its own styles."""
 
 
-def page(*, title: str, eyebrow: str, lead: str, sections: Iterable[str]) -> str:
+def policy_with(script: str) -> str:
+    """Return what a page with this script may load: the same, the script, and pictures it made."""
+    return f"{POLICY} blob:; script-src {digest_of(script)}"
+
+
+def page(
+    *,
+    title: str,
+    eyebrow: str,
+    lead: str,
+    sections: Iterable[str],
+    script: str = "",
+    styles: str = "",
+) -> str:
     """Return a whole page as text.
 
     Args:
@@ -29,18 +43,21 @@ def page(*, title: str, eyebrow: str, lead: str, sections: Iterable[str]) -> str
         eyebrow: what kind of page it is, in a few words.
         lead: the answer in a sentence or two.
         sections: the parts, as `section` returns them.
+        script: what makes parts of the page interactive (see `web_page`), if anything does.
+        styles: more styles than every page has.
     """
+    policy = policy_with(script) if script else POLICY
     style = resources.files("yardmaster.report").joinpath("report.css").read_text("utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)} · Yardmaster</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<title>{escape(title)} · Yardmaster</title>\n<style>\n{style}{styles}</style>\n</head>\n"
         f'<body>\n<main>\n<header>\n<p class="eyebrow">{escape(eyebrow)}</p>\n'
         f'<h1>{escape(title)}</h1>\n<p class="lead">{escape(lead)}</p>\n</header>\n'
         + "".join(sections)
         + f"<footer>Made with Yardmaster {escape(own_version())}.</footer>\n"
-        "</main>\n</body>\n</html>\n"
+        "</main>\n" + (f"<script>{script}</script>\n" if script else "") + "</body>\n</html>\n"
     )
 
 

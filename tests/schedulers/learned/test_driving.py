@@ -20,6 +20,7 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Quota, Site
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.language import file_names, parse_scheduler
+from yardmaster.schedulers.learned.driving import drive_policy
 from yardmaster.schedulers.learned.policy import load_policy
 from yardmaster.schedulers.learned.policy_file import write_policy
 from yardmaster.schedulers.simulation import simulate
@@ -192,3 +193,22 @@ def test_a_policy_keeps_within_quotas(tmp_path):
         for now in schedule.start_s
     ]
     assert max(held) == 6  # it wants more, and gets just that
+
+
+def test_jobs_that_are_put_back_start_as_they_come():
+    """The first jobs start at once, though this policy would rather wait; the rest is its own."""
+    policy = parse_scheduler("policy:slowdown-clairvoyant").policy
+    assert policy.sight.noop == "always"
+    cluster = Cluster.of("A100:8")
+    jobs = Workload.of(
+        submit_s=[0.0, 0.5, 1.0, 2.0, 2.0],
+        duration_s=[9000.0, 90_000.0, 50.0, 100.0, 10.0],
+        gpus=[3, 2, 3, 8, 1],
+    )
+    told = []
+    schedule, _ = drive_policy(
+        jobs, cluster, policy, placement="pack", called="put back", put_back=3, why=told.append
+    )
+    assert schedule.start_s[:3].tolist() == [0.0, 0.5, 1.0]
+    assert np.isfinite(schedule.end_s).all()
+    assert min(one.now_s for one in told) > 1.0

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.suite.cells import cells_of
 from yardmaster.experiments.suite.folder import SuiteFolder
-from yardmaster.experiments.suite.results import GAP, read_jct_quantiles_s, read_results
-from yardmaster.experiments.suite.store import Quantiles
+from yardmaster.experiments.suite.results import (
+    GAP,
+    read_jct_quantiles_s,
+    read_results,
+    results_table,
+)
+from yardmaster.experiments.suite.store import Quantiles, opened
 from yardmaster.names import did_you_mean
 from yardmaster.report.suite.ablation import WHOLE, Ablation, ablation
 from yardmaster.report.suite.measures import OBJECTIVES
@@ -36,7 +42,7 @@ class Experiment:
         ablation: variants of one scheduler, if it is about them.
         rows: runs in the table.
         failures: runs that could not be made, and why.
-        digest: SHA-256 of the table of results.
+        digest: SHA-256 of the table of results; empty while there is none.
     """
 
     name: str
@@ -70,6 +76,29 @@ def read_experiment(folder: Path) -> Experiment:
     if missing or not len(table):
         what = f"no column {', '.join(missing)}" if missing else "no runs"
         raise YardmasterError(f"{place.results} has {what}; run the experiment again.")
+    return _experiment(place, table, hashlib.sha256(place.results.read_bytes()).hexdigest())
+
+
+def experiment_so_far(folder: Path) -> Experiment:
+    """Read an experiment under way: the runs that its store holds already.
+
+    Raises:
+        YardmasterError: if there are none yet.
+    """
+    place = SuiteFolder(folder)
+    suite = place.suite()
+    if not place.store.is_file():
+        raise YardmasterError(f"{folder.name} has no runs yet.")
+    with opened(place.store, read_only=True) as store:
+        known = store.keys()
+        cells = [cell for cell in cells_of(suite) if cell.key in known]
+        if not cells:
+            raise YardmasterError(f"{folder.name} has no runs yet.")
+        table = results_table(cells, store, suite.objectives)
+    return _experiment(place, table, "")
+
+
+def _experiment(place: SuiteFolder, table: pl.DataFrame, digest: str) -> Experiment:
     found = ablation(table)
     usual = _whole_only(table)
     suite = place.suite() if place.document.is_file() else None
@@ -82,7 +111,7 @@ def read_experiment(folder: Path) -> Experiment:
         ablation=found,
         rows=len(table),
         failures=_failures(place.failures),
-        digest=hashlib.sha256(place.results.read_bytes()).hexdigest(),
+        digest=digest,
     )
 
 

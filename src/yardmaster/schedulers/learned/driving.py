@@ -15,7 +15,7 @@ from yardmaster.engine.picking import compilation
 from yardmaster.engine.picking import places as at
 from yardmaster.engine.picking.compilation import Picking
 from yardmaster.engine.picking.layout import Floats
-from yardmaster.engine.picking.places import End
+from yardmaster.engine.picking.places import End, NoOp
 from yardmaster.engine.replay import schedule_of
 from yardmaster.engine.state import NOW
 from yardmaster.model.cluster import Cluster
@@ -70,12 +70,15 @@ def drive_policy(
     seed: int = 0,
     until_s: float = math.inf,
     compiled: bool = True,
+    put_back: int = 0,
     announce: Callable[[str], None] | None = None,
     why: Callable[[Why], None] | None = None,
 ) -> tuple[Schedule, Conditions | None]:
     """Simulate a policy and return the schedule it makes, and the conditions it met.
 
-    Decisions are the same, and so is the schedule, whether anybody asks why or not.
+    Decisions are the same, and so is the schedule, whether anybody asks why or not. The first
+    `put_back` jobs, which must come one by one and fit, start as they come: they are running
+    jobs that are put back, and nobody is asked about them.
     """
     prepared = prepare(
         workload,
@@ -93,6 +96,7 @@ def drive_policy(
     else:
         picking = compilation.plain()
     drive = _Drive(prepared, policy, picking)
+    drive.put_back(put_back)
     if why is None:
         drive.run()
     else:
@@ -121,10 +125,11 @@ class _Drive:
         self.reals = prepared.simulation.reals
         self.book = np.zeros(prepared.book_length, dtype=np.int64)
         self.scores = np.zeros(layout.actions, dtype=np.float32)
+        self._rules = sight.rules(is_fixed=prepared.is_fixed)
         self._arguments = (
             prepared.simulation.ints,
             self.reals,
-            sight.rules(is_fixed=prepared.is_fixed),
+            self._rules,
             sight.scales(),
             prepared.facts,
             prepared.cards,
@@ -142,6 +147,18 @@ class _Drive:
     def take(self, decisions: int) -> int:
         """Take so many decisions; return an End."""
         return int(self._picking.drive(*self._arguments, decisions))
+
+    def put_back(self, jobs: int) -> None:
+        """Start the first jobs as they come, by not letting the policy wait."""
+        if jobs < 1:
+            return
+        own = self._rules[at.NOOP]
+        self._rules[at.NOOP] = NoOp.NEVER
+        self.take(0)
+        self.take(jobs - 1)
+        # What may be done next is found out by each step: the last one must know the rule again.
+        self._rules[at.NOOP] = own
+        self.take(1)
 
     def run(self) -> None:
         """Replay to the end."""

@@ -1,0 +1,38 @@
+"""`yardmaster live history`: the last days of this Slurm as a job table and a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from yardmaster.cli.console import remark, say
+from yardmaster.errors import YardmasterError
+
+
+def history(
+    out: Annotated[Path, Parameter(help="Folder to write: sacct.txt and cluster.toml.")],
+    *,
+    days: Annotated[float, Parameter(help="How far back.")] = 7.0,
+    timeout_s: Annotated[float, Parameter(help="How long sacct may take.")] = 120.0,
+) -> None:
+    """Read what is needed to ask what another scheduler would have made of the last days."""
+    from yardmaster.live.slurm import reading
+    from yardmaster.live.slurm.commands import Slurm
+    from yardmaster.live.slurm.history import cluster_toml, read_history
+
+    slurm = Slurm(timeout_s)
+    text = read_history(slurm, days=days)
+    nodes = reading.node_rows(slurm.read(*reading.nodes_command()))
+    if not nodes:
+        raise YardmasterError("No node of this Slurm has GPUs.")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "sacct.txt").write_text(text, encoding="utf-8")
+    (out / "cluster.toml").write_text(cluster_toml(nodes), encoding="utf-8")
+    say(f"{max(len(text.splitlines()) - 1, 0)} runs of jobs, {len(nodes)} nodes: {out}")
+    remark(
+        f"Next: yardmaster workload import slurm {out}/sacct.txt -o {out}/jobs.parquet\n"
+        f"      yardmaster compare -w {out}/jobs.parquet -c {out}/cluster.toml"
+        " --schedulers fifo+easy~estimate,sjf+easy~estimate"
+    )

@@ -1,0 +1,81 @@
+"""`yardmaster live local`: a workload of real commands on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from yardmaster.cli.console import remark, say, say_json
+from yardmaster.cli.options import JsonOption, QuietOption
+
+
+def local(
+    workload: Annotated[Path, Parameter(help="Jobs and their commands: .toml or .csv.")],
+    *,
+    scheduler: Annotated[
+        str, Parameter(name=["--scheduler", "-s"], help="Who decides: an order, policy or chooser.")
+    ] = "sjf+easy",
+    out: Annotated[
+        Path | None,
+        Parameter(
+            name=["--out", "-o"],
+            help="Folder of the run; one that exists is taken up again. By default a new one in"
+            " runs/.",
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        Parameter(help="Slots that stand for GPUs, where there are none; jobs then see no GPU."),
+    ] = None,
+    slots_per_gpu: Annotated[int, Parameter(help="Jobs that may share one GPU.")] = 1,
+    grace_s: Annotated[
+        float, Parameter(help="Seconds between asking a job to end and killing it.")
+    ] = 10.0,
+    sample_s: Annotated[float, Parameter(help="Seconds between two samples of the machine.")] = 1.0,
+    seed: Annotated[int, Parameter(help="Seed of random schedulers.")] = 0,
+    quiet: QuietOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Run every job, and end with exit code 1 if some job failed or was left."""
+    from yardmaster.live.local.commands import read_commands
+    from yardmaster.live.local.runner import Settings, run_local
+
+    commands = read_commands(workload)
+    folder = out or _new_folder(Path("runs"), commands.name)
+    if not quiet:
+        remark(f"{len(commands)} jobs of {commands.name}; everything goes to {folder}")
+    result = run_local(
+        commands,
+        folder,
+        Settings(
+            scheduler=scheduler, gpus=gpus, slots_per_gpu=slots_per_gpu, grace_s=grace_s,
+            sample_s=sample_s, seed=seed,
+        ),
+        report=None if quiet else remark,
+    )  # fmt: skip
+    if json:
+        say_json(
+            {
+                "folder": str(folder), "state": result.state, "finished": result.finished,
+                "failed": result.failed, "unfinished": result.unfinished,
+                "found_again": result.found_again,
+            }
+        )  # fmt: skip
+    else:
+        again = f", {result.found_again} found again" if result.found_again else ""
+        say(
+            f"{result.state}: {result.finished} jobs done, {result.failed} failed,"
+            f" {result.unfinished} left{again}. Folder: {folder}"
+        )
+    return 0 if result.failed == result.unfinished == 0 else 1
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    """Return a folder that does not exist yet."""
+    stem = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name) or "live"
+    number = 1
+    while (parent / f"live-{stem}-{number}").exists():
+        number += 1
+    return parent / f"live-{stem}-{number}"

@@ -1,0 +1,143 @@
+"""`yardmaster live slurm`: decide beside a running Slurm; by default look and touch nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from yardmaster.cli.console import remark, say
+from yardmaster.cli.options import QuietOption
+
+if TYPE_CHECKING:
+    from yardmaster.live.slurm.driving import Settings, Tick
+    from yardmaster.live.slurm.session import Ending
+
+
+def slurm(
+    *,
+    scheduler: Annotated[
+        str,
+        Parameter(
+            name=["--scheduler", "-s"],
+            help="Who decides the order: any scheduler that stops no job (`list orders`).",
+        ),
+    ] = "sjf+easy",
+    out: Annotated[
+        Path,
+        Parameter(
+            name=["--out", "-o"], help="Folder of this run; the same again to take it up again."
+        ),
+    ] = Path("runs/slurm"),
+    apply: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Change Slurm's order, by SiteFactor. Without it: shadow mode, no touching.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, Parameter(negative="", help="With --apply: plan every change and send none.")
+    ] = False,
+    max_advance_s: Annotated[
+        float,
+        Parameter(
+            help="Starvation bound: nobody is passed by a job that has waited this much less."
+        ),
+    ] = 86_400.0,
+    interval_s: Annotated[float, Parameter(help="Seconds between two looks.")] = 10.0,
+    latest_s: Annotated[
+        float, Parameter(help="A decision that takes longer is not used; the tick is skipped.")
+    ] = 10.0,
+    ticks: Annotated[
+        int | None, Parameter(help="End after so many looks; by default never.")
+    ] = None,
+    partition: Annotated[
+        tuple[str, ...], Parameter(help="Order only jobs of these partitions, on their nodes.")
+    ] = (),
+    user: Annotated[tuple[str, ...], Parameter(help="Order only jobs of these users.")] = (),
+    account: Annotated[tuple[str, ...], Parameter(help="Order only jobs of these accounts.")] = (),
+    prefer: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Let jobs that are to start now prefer a node, softly; nodes must have their own"
+            " name as a feature.",
+        ),
+    ] = False,
+    updates_per_tick: Annotated[int, Parameter(help="Most changes in one look.")] = 1000,
+    updates_per_minute: Annotated[int, Parameter(help="Most changes in a minute.")] = 3000,
+    history_days: Annotated[
+        float,
+        Parameter(
+            help="Learn run times from so many days of accounts; 0 believes the time limits."
+        ),
+    ] = 0.0,
+    timeout_s: Annotated[float, Parameter(help="How long a Slurm command may take.")] = 20.0,
+    quiet: QuietOption = False,
+) -> None:
+    """Decide beside a running Slurm.
+
+    Shadow mode is the default: read, decide, log what Slurm did instead. `--apply` changes the
+    order by an additive, bounded SiteFactor, and by nothing else; on a normal stop (Ctrl-C,
+    SIGTERM) all factors are taken away again. After a crash `yardmaster live restore` does that.
+    """
+    from yardmaster.live.slurm.commands import Slurm
+    from yardmaster.live.slurm.driving import Settings
+    from yardmaster.live.slurm.observing import Allowed
+    from yardmaster.live.slurm.session import SlurmSession
+
+    settings = Settings(
+        mode="apply" if apply else "shadow",
+        dry_run=dry_run,
+        interval_s=interval_s,
+        max_advance_s=max_advance_s,
+        latest_s=latest_s,
+        updates_per_tick=updates_per_tick,
+        updates_per_minute=updates_per_minute,
+        allowed=Allowed(partition, user, account),
+        prefer=prefer,
+    )
+    settings.check()
+    session = SlurmSession(Slurm(timeout_s), scheduler, settings, out, history_days=history_days)
+    if not quiet:
+        _begin(session.capabilities.bound_in_words(max_advance_s), settings, out)
+        for line in (*session.capabilities.refusals, *session.capabilities.remarks):
+            remark(f"Note: {line}.")
+    ending = session.run(ticks=ticks, report=None if quiet else _report)
+    say(_ended(ending, out))
+
+
+def _begin(bound: str, settings: Settings, out: Path) -> None:
+    doing = {
+        ("shadow", False): "Shadow mode: nothing is touched",
+        ("shadow", True): "Shadow mode: nothing is touched",
+        ("apply", True): "Dry run: changes are planned, none is sent",
+        ("apply", False): "The order is changed",
+    }[settings.mode, settings.dry_run]
+    remark(f"{doing}. Everything is written to {out}.")
+    remark(bound if settings.mode == "apply" else f"With --apply: {bound}")
+
+
+def _report(tick: Tick) -> None:
+    if tick.skipped:
+        remark(f"Skipped: {tick.skipped}")
+    elif tick.plan is not None and tick.plan.changes and tick.observation is not None:
+        state = tick.observation.state
+        failed = sum(outcome.outcome == "failed" for outcome in tick.outcomes)
+        sent = f"{len(tick.outcomes)} sent, {failed} refused" if tick.outcomes else "none sent"
+        remark(
+            f"{len(state.waiting)} wait, {len(state.running)} run;"
+            f" {len(tick.plan.changes)} out of place, {sent}"
+        )
+
+
+def _ended(ending: Ending, out: Path) -> str:
+    text = f"{ending.ticks} looks, {ending.skipped} skipped, {ending.changes} changes; see {out}."
+    if ending.restored is None:
+        return text
+    left = ending.restored.left
+    return f"{text} {ending.restored.zeroed} factors taken away" + (
+        f", {left} left: run `yardmaster live restore {out}`." if left else "."
+    )

@@ -1,0 +1,1 @@
+"""The dashboard: a local web server over a folder of runs, and the pages it serves."""

@@ -1,0 +1,110 @@
+"""The recorded queue as a state: who may be ordered, who holds what, what is out of reach."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from yardmaster.live.decision import Decider
+from yardmaster.live.slurm import reading
+from yardmaster.live.slurm.commands import SlurmError
+from yardmaster.live.slurm.factors import Scale
+from yardmaster.live.slurm.observing import Allowed, Observation, observation
+from yardmaster.live.slurm.planning import plan_changes
+from yardmaster.live.slurm.reading import NodeRow
+
+SAMPLES = Path(__file__).parent / "samples"
+NOW_S = 1_794_937_400.0
+
+
+def recorded(allowed: Allowed | None = None, nodes: list[NodeRow] | None = None) -> Observation:
+    texts = [
+        (SAMPLES / name).read_text("utf-8") for name in ("squeue.txt", "sinfo.txt", "sprio.txt")
+    ]
+    return observation(
+        list(reading.queue_rows(texts[0])),
+        reading.node_rows(texts[1]) if nodes is None else nodes,
+        reading.priority_rows(texts[2]),
+        now_s=NOW_S,
+        allowed=allowed or Allowed(),
+        is_ours=lambda _job, points: points in {0, 100},
+    )
+
+
+def test_only_jobs_that_wait_for_their_turn_may_be_ordered():
+    """Not those held, dependent, dated, or with a priority somebody wrote; each with its reason."""
+    seen = recorded()
+    names = seen.state.jobs.id.tolist()
+    ordered = {names[row] for row in seen.state.orderable}
+    assert ordered == {"5", "6", "7", "10", "13", "14"}
+    why = dict(zip(names, seen.why_held, strict=True))
+    assert "JobHeldUser" in why["8"]
+    assert "Dependency" in why["9"]
+    assert "BeginTime" in why["12"]
+    assert "by hand" in why["15"]
+    assert seen.without_gpus == 1
+
+
+def test_a_job_of_parts_asks_for_all_of_them():
+    """1 and 2 GPUs in two parts are one job of 3."""
+    seen = recorded()
+    assert seen.state.jobs.gpus[seen.row_of["10"]] == 3
+
+
+def test_running_jobs_hold_their_gpus():
+    """Four jobs hold the four nodes; nothing is free, and nothing is blocked besides."""
+    state = recorded().state
+    assert state.free_gpus.tolist() == [0, 0, 0, 0]
+    assert state.blocked.tolist() == [0, 0, 0, 0]
+    assert len(state.running) == 4
+
+
+def test_nodes_that_are_away_are_blocked():
+    """A drained node's free GPUs are out of reach; a GPU held by who knows whom is, too."""
+    nodes = [
+        NodeRow("n1", "mix", 8, "a100", 8, ("main",)),
+        NodeRow("n9", "drain", 8, "a100", 0, ("main",)),
+        NodeRow("n10", "mix", 8, "odd-card", 3, ("main",)),
+    ]
+    state = recorded(nodes=nodes).state
+    assert state.free_gpus.tolist() == [0, 0, 5]
+    assert state.blocked.tolist() == [0, 8, 3]
+
+
+def test_lists_of_who_may_be_ordered_are_kept():
+    """A job of two partitions is ours only if both are; strangers are left alone."""
+    seen = recorded(Allowed(partitions=("main",)))
+    names = seen.state.jobs.id
+    assert "13" not in {names[row] for row in seen.state.orderable}
+    assert not len(recorded(Allowed(users=("nobody",))).state.orderable)
+    with pytest.raises(SlurmError, match="has GPUs"):
+        recorded(Allowed(partitions=("nowhere",)))
+
+
+def test_a_decision_on_the_recorded_queue_becomes_factors():
+    """Shortest first: the planned changes, sorted by Slurm's rule, give the scheduler's order."""
+    seen = recorded()
+    decision = Decider("sjf+easy").decide(seen.state)
+    scale = Scale(1_000_000, 86_400.0, 86_400.0)
+    plan = plan_changes(seen, decision, scale)
+    assert plan.moved == 0
+    points = {change.job: change.points for change in plan.changes}
+    age = np.floor(scale.points_per_s * (NOW_S - seen.accrue_s))
+    total = {
+        str(seen.state.jobs.id[row]): points.get(str(seen.state.jobs.id[row]), seen.site[row])
+        + age[row] + seen.others[row]
+        for row in decision.order
+    }  # fmt: skip
+    assert sorted(total, key=lambda job: -total[job]) == [
+        str(seen.state.jobs.id[row]) for row in decision.order
+    ]
+
+
+def test_an_empty_cluster_is_a_state_too():
+    """Nobody waits, nobody runs: nothing to decide, and no error."""
+    nodes = [NodeRow("n1", "idle", 8, "a100", 0, ("main",))]
+    seen = observation([], nodes, {}, now_s=NOW_S, allowed=Allowed())
+    assert not len(seen.state.orderable)
+    assert seen.state.free_gpus.tolist() == [8]

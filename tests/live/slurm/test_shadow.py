@@ -1,0 +1,65 @@
+"""The report on a watched queue: a log whose gain is known by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from yardmaster.errors import YardmasterError
+from yardmaster.live.slurm.shadow import shadow_report
+
+
+def write_run(folder: Path, jobs: list[tuple[str, float, float, float, float]]) -> None:
+    """One node with one GPU; jobs are (name, submitted, started, ended, believed run time)."""
+    folder.mkdir()
+    about = {
+        "format": "yardmaster-live", "version": 1, "kind": "slurm", "scheduler": "sjf+easy",
+        "nodes": [{"name": "n1", "gpus": 1, "gpu_type": "A100", "devices": []}],
+    }  # fmt: skip
+    (folder / "live.json").write_text(json.dumps(about))
+    lines = [{"what": "decide", "order": ["short", "long"], "starts": []}]
+    for name, submit, start, end, believed in jobs:
+        base = {"what": "job", "job": name, "gpus": 1, "submit_s": submit, "estimate_s": believed}
+        lines.append({**base, "event": "submitted"})
+        lines.append({**base, "event": "started", "start_s": start})
+        lines.append({**base, "event": "ended", "start_s": start, "end_s": end})
+    text = "".join(
+        json.dumps({"n": n, "time_s": 0.0, **line}) + "\n" for n, line in enumerate(lines)
+    )
+    (folder / "audit.jsonl").write_text(text)
+
+
+def test_the_gain_is_the_difference_of_two_rehearsals(tmp_path: Path):
+    """A runs; long and short wait: Slurm takes the long one first, shortest-first does not."""
+    write_run(
+        tmp_path / "run",
+        [
+            ("a", -50.0, -10.0, 100.0, 200.0),
+            ("long", -5.0, 100.0, 1100.0, 1000.0),
+            ("short", 1.0, 1100.0, 1110.0, 10.0),
+        ],
+    )
+    report = shadow_report(tmp_path / "run")
+    assert report.jobs == 2
+    assert report.slurm_wait_s == pytest.approx((100 + 1099) / 2)
+    assert report.baseline_wait_s == pytest.approx(report.slurm_wait_s)
+    assert report.scheduler_wait_s == pytest.approx((110 + 99) / 2)
+    assert report.agreed == 0.5
+    assert "82.6 % less" in report.in_words()
+
+
+def test_a_stand_in_that_differs_is_told(tmp_path: Path):
+    """Where Slurm waited much longer than its stand-in would, the report says to take care."""
+    write_run(tmp_path / "run", [("a", 0.0, 500.0, 600.0, 100.0)])
+    assert "with care" in shadow_report(tmp_path / "run").in_words()
+
+
+def test_too_little_to_say_is_said(tmp_path: Path):
+    """Nothing started and ended while it was watched: no report, and no folder of another kind."""
+    write_run(tmp_path / "run", [])
+    with pytest.raises(YardmasterError, match="No job was started"):
+        shadow_report(tmp_path / "run")
+    with pytest.raises(YardmasterError, match="not the folder"):
+        shadow_report(tmp_path)
