@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-nightly test-gpu check format bench clean
+.PHONY: help setup demo test test-nightly test-gpu check format bench reference picture examples checklist clean
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,19 @@ format: setup  ## Format the code
 
 bench: setup  ## Measure replay speed against plain Python and SimPy, side by side
 	@$(BIN)/python benchmarks/run.py
+
+reference: setup  ## Write docs/reference from the code
+	@$(BIN)/python docs/build_reference.py
+
+picture: setup  ## Draw the picture of the README
+	@$(BIN)/python docs/pictures/make_picture.py
+
+examples: setup  ## Run the numbered examples and write what they print to examples/expected
+	@for each in examples/[0-9]*.py; do echo $$each; \
+		$(BIN)/python -W error $$each > examples/expected/$$(basename $$each .py).txt || exit 1; done
+
+checklist: setup  ## Judge the project by its checklist, row by row, and print the score
+	@$(BIN)/python benchmarks/checklist.py
 
 clean:  ## Remove what the commands above made, except the virtual environment
 	rm -rf demo runs build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

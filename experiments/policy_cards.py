@@ -38,7 +38,10 @@ LIMITS = """\
 - It lets long jobs wait so that short ones find room, and mean JCT pays for it: the last column.
   Where mean JCT or utilisation matters most, use a heuristic.
 - It was trained on windows of 512 jobs that begin on an empty cluster. Nothing bounds how long a
-  job can wait: on a cluster that is always full, watch the longest waits.
+  job can wait: on a cluster that is always full, watch the longest waits. The longer a workload,
+  the more it holds back: with 3,000 jobs of `venus-like` on the cluster `demo` (8 seeds), mean
+  bounded slowdown is 4.9 where `sjf+easy` has 41.6, but mean JCT 9.5 h where that has 4.5 h, and
+  43 % of the GPUs are busy instead of 75 %.
 - It knows equal GPUs that do not fail, and picks among the 64 waiting jobs that are first in its
   own order. It stops no job, and does not know tenants or deadlines.
 - The recipe (weights of the reward, discount by time, waiting by majority) was settled while trial

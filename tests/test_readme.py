@@ -29,23 +29,11 @@ def test_python_example_runs_as_written(tmp_path: Path):
         assert name in done.stdout
 
 
-def test_every_link_leads_somewhere():
-    """Relative links in the README and in docs point to files that exist."""
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 def test_named_commands_exist():
-    """Every `make` target and every yardmaster command the README names exists."""
+    """Every `make` target the README names exists (tests/docs looks at links and commands)."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"(?:^|`)make ([a-z-]+)", README, re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-    help_text = subprocess.run(
-        [sys.executable, "-m", "yardmaster", "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    for command in re.findall(r"yardmaster ([a-z]+)", README):
-        assert command in help_text or command == "as"
 
 
 def test_number_of_orders_is_right():

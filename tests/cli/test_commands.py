@@ -340,3 +340,13 @@ def test_demo_writes_where_it_says(tmp_path: Path):
     rows = json.loads((tmp_path / "demo" / "summary.json").read_text())
     assert len(rows) == 8 * (12 + len(shipped_names()))
     assert {f"policy:{name}" for name in shipped_names()} <= {row["scheduler"] for row in rows}
+
+
+def test_the_quick_demo_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """On a machine that has compiled nothing, a table and a report come without compiling."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    done = run("demo", "--quick", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sum("[" in line for line in done.stdout.splitlines()) >= 4
+    assert (tmp_path / "demo" / "report.html").exists()
+    assert not list((tmp_path / "cache").rglob("*.nbi"))

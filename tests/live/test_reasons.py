@@ -53,6 +53,20 @@ def test_who_would_fit_but_must_wait_is_told_so():
     )
 
 
+def test_gpus_of_those_that_start_now_come_back():
+    """Who waits for GPUs that somebody takes this very second is told when those are free again."""
+    state = State.of(
+        time_s=10.0,
+        columns={"submit_s": [0.0, 1.0, 2.0], "duration_s": [50.0, 30.0, 9.0], "gpus": [6, 2, 8]},
+        since_s=[0.0, np.nan, np.nan],
+        cluster=Cluster.of("A100:8"),
+        holdings=np.array([[0, 0, 6]]),
+    )
+    decision = Decider("fifo+skip").decide(state)
+    assert decision.why(1) == "starts now"
+    assert decision.why(2) == "needs 8 GPUs on one node, 0 free for about 40 s; behind 1 job"
+
+
 def test_times_are_said_as_people_say_them():
     """Short waits in seconds, longer ones in minutes and hours; or by the clock."""
     assert in_seconds(130.0, 100.0) == "for about 30 s"

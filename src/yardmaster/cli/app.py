@@ -124,9 +124,10 @@ app.command(
     name="export",
     help="Write a run's schedule for other viewers, such as Perfetto.",
 )
-live = App(name="live", help="Decide on real machines: one node, or beside a running Slurm.")
+live = App(name="live", help="Decide on real machines: one node, a Ray cluster, or beside a Slurm.")
 for _name, _function, _help in (
     ("local", "local:local", "Run a workload of real commands on this machine."),
+    ("ray", "ray:ray", "Run a workload of real commands on a Ray cluster."),
     ("replay", "replay:replay", "Simulate a live run again: predicted against measured."),
     ("slurm", "slurm:slurm", "Decide beside a running Slurm; by default touch nothing."),
     ("restore", "restore:restore", "Take our factors away after a crash."),
@@ -141,6 +142,11 @@ app.command(
     "yardmaster.cli.serve:serve",
     name="serve",
     help="Answer other schedulers: a state in, ranked jobs out, over local HTTP.",
+)
+app.command(
+    "yardmaster.cli.completion:completion",
+    name="completion",
+    help="Print a script that lets bash, zsh or fish complete commands and options.",
 )
 
 

@@ -63,7 +63,7 @@ def listing(
         _show_card(topic, name, json=json)
         return
     chosen = (topic,) if topic else TOPICS
-    found = {each: _rows(each) for each in chosen}
+    found = {each: rows_of(each) for each in chosen}
     if json:
         say_json(found[topic] if topic else found)
         return
@@ -86,7 +86,8 @@ nodes of a rack, and over racks, beside one within a node. On c times its GPUs a
 measured on one GPU only have the median of the others; a job of unknown kind runs at the ratio of peak FP32."""  # noqa: E501
 
 
-def _rows(topic: Topic) -> Rows:
+def rows_of(topic: Topic) -> Rows:
+    """Return all names of one topic, one row each."""
     return {
         "orders": _orders,
         "disciplines": _disciplines,

@@ -161,10 +161,11 @@ class Decider:
         begins = np.zeros(len(state.jobs), dtype=np.int64)
         prefer = np.full(len(state.jobs), -1, dtype=np.int64)
         free = state.free_gpus.copy()
+        taken = [(row, node, gpus) for row, nodes in answer.starts for node, gpus in nodes]
         for row, nodes in answer.starts:
             begins[row], prefer[row] = 1, nodes[0][0]
-            for node, gpus in nodes:
-                free[node] -= gpus
+        begun = np.array(taken, dtype=np.int64).reshape(-1, 3)
+        np.subtract.at(free, begun[:, 1], begun[:, 2])
         return Decision(
             digest=digest,
             time_s=state.time_s,
@@ -174,7 +175,7 @@ class Decider:
             scores=answer.scores,
             prefer=prefer[answer.order],
             starts=tuple(Start(row, nodes) for row, nodes in answer.starts),
-            reasons=Reasons(state, place, begins, free, self._when),
+            reasons=Reasons(state, place, begins, free, self._when, begun),
             took_s=time.perf_counter() - began,
         )
 

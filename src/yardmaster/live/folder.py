@@ -6,18 +6,18 @@ FOLDER/
   audit.jsonl       everything seen, decided and done (append-only, one JSON object a line)
   telemetry.jsonl   measurements of the machine (append-only; `local` only)
   heartbeat.json    the last sign of life (JSON, replaced every tick, at most once a second)
-  jobs/NAME/        one folder per job (`local` only)
+  jobs/NAME/        one folder per job (`local` and `ray`)
 ```
 
 Times: `time_s` counts from the begin of the run, the same clock for all files; `unix_s` is seconds
 since 1970. A line without a newline at the end of a `.jsonl` was cut off by a crash and is no line.
 
-**live.json**: `format` = "yardmaster-live", `version` = 1, `kind` (local | slurm), `mode` (run |
-shadow | apply), `scheduler`, `workload` (name or ""), `began_unix_s`, `host`, `pid`, `nodes` =
-[{`name`, `gpus` (slots), `gpu_type`, `devices` = [{`uuid`, `name`, `index`}]}], `jobs` (how many,
-null if not known beforehand), `state` (running | finished | stopped | failed), `ended_unix_s` (null
-while running), `restarts` (how often it was taken up again), `telemetry` ("nvml", or the reason why
-there is none of GPUs), and `settings` (whatever else was asked for).
+**live.json**: `format` = "yardmaster-live", `version` = 1, `kind` (local | slurm | ray), `mode`
+(run | shadow | apply), `scheduler`, `workload` (name or ""), `began_unix_s`, `host`, `pid`,
+`nodes` = [{`name`, `gpus` (slots), `gpu_type`, `devices` = [{`uuid`, `name`, `index`}]}], `jobs`
+(how many, null if not known beforehand), `state` (running | finished | stopped | failed),
+`ended_unix_s` (null while running), `restarts` (how often it was taken up again), `telemetry`
+("nvml", or the reason why there is none of GPUs), and `settings` (whatever else was asked for).
 
 **audit.jsonl**: every line has `n` (1, 2, 3 …), `time_s`, `unix_s` and `what`:
 
@@ -44,6 +44,10 @@ runner began), `temperature_c`}]; a number that the card does not tell is null.
 `retries`, …), and of each attempt k = 1, 2, …: `attempt-k/process.json` (`pid`, `pid_start`,
 `boot`, `start_s`, `slots`, `devices`), `attempt-k/begun` (empty: the command may have run),
 `attempt-k/exit.json` (`exit_code`, `end_unix_s`), `attempt-k/stdout.log`, `attempt-k/stderr.log`.
+On `ray` also `attempt-k/submission.json` (where it was sent, before it is) and
+`attempt-k/outcome.json` (`fate`: ended | lost | stopped | never ran); the rest of an attempt's
+files lie on its node where that does not see this folder, and only the ends of its logs come back.
+Events there also have `node`, and `ended` has `is_lost`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from datetime import datetime
 import numpy as np
 
 from yardmaster.engine.requests import Shapes, shapes_of
-from yardmaster.live.state import State
+from yardmaster.live.state import NO_HOLDINGS, State
 from yardmaster.model.columns import FloatArray, IntArray
 
 
@@ -43,6 +43,7 @@ class Reasons:
         starts: (jobs,) whether the job starts now.
         free: (nodes,) GPUs that are left free by those that start now.
         when: how it is said until when something lasts.
+        begun: (n, 3) row of a job that starts now, node, GPUs it takes there.
     """
 
     state: State
@@ -50,6 +51,7 @@ class Reasons:
     starts: IntArray
     free: IntArray
     when: Callable[[float, float], str] = in_seconds
+    begun: IntArray = field(default_factory=NO_HOLDINGS.copy)
     _shapes: list[Shapes] = field(default_factory=list)
 
     def text(self, row: int) -> str:
@@ -110,8 +112,9 @@ class Reasons:
         state = self.state
         ends: FloatArray = np.full(len(state.jobs), np.inf)
         ends[state.running] = state.time_s + state.left_s()
+        ends[self.begun[:, 0]] = state.time_s + state.jobs.duration_s[self.begun[:, 0]]
         free = self.free.copy()
-        row, node, gpus = state.holdings.T
+        row, node, gpus = np.concatenate([state.holdings, self.begun]).T
         for holding in np.argsort(ends[row], kind="stable").tolist():
             free[node[holding]] += gpus[holding]
             if self._fits(number, self._room(number, free)):

@@ -73,14 +73,14 @@ class Log:
 
 
 def read_log(folder: Path) -> Log:
-    """Read what a live local run did.
+    """Read what a live run did that started its jobs itself: on one node, or on a Ray cluster.
 
     Raises:
         YardmasterError: if it is no such run, or nothing has ended in it.
     """
     about = read_json(folder / ABOUT) if (folder / ABOUT).exists() else {}
-    if about.get("kind") != "local":
-        raise YardmasterError(f"{folder} is not the folder of a live local run.")
+    if about.get("kind") not in {"local", "ray"}:
+        raise YardmasterError(f"{folder} is not the folder of a live local run, or one on Ray.")
     jobs: dict[str, dict[str, Any]] = {}
     observed: dict[int, float] = {}
     decided: list[float] = []
@@ -102,11 +102,13 @@ def read_log(folder: Path) -> Log:
         )
         for job in ended
     ]  # fmt: skip
-    node = about["nodes"][0]
-    group = NodeGroup(count=1, gpu_type=type_named(node["gpu_type"]), gpus=int(node["gpus"]))
+    groups = [
+        NodeGroup(count=1, gpu_type=type_named(node["gpu_type"]), gpus=int(node["gpus"]))
+        for node in about["nodes"]
+    ]
     return Log(
         scheduler=about["scheduler"],
-        cluster=from_groups([group], name=node["name"]),
+        cluster=from_groups(groups, name=about["nodes"][0]["name"]),
         seed=int(about["settings"].get("seed", 0)),
         jobs=tuple(sorted(logged, key=lambda job: job.submit_s)),
         unfinished=len(jobs) - len(ended),

@@ -23,7 +23,7 @@ CHANGES = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(CHANGES)
 def test_no_other_command_can_be_built(change: SetFactor | SetPrefer):
     """Whatever the job, the points or the feature say: one such line comes out, or a refusal."""

@@ -18,7 +18,7 @@ def seen(now_s: float, **jobs: float | None) -> Observation:
     rows = [
         QueueRow(
             name[1:], name[1:], "ann", "a", "main", "PENDING" if start is None else "RUNNING",
-            100.0, start, 60.0, 1, 1, "", 9, "Priority", "" if start is None else "n1", 100.0, "",
+            100.0, start, 60.0, 1, 1, "", 9, "Priority", "" if start is None else "n1", 100.0,
         )
         for name, start in jobs.items()
     ]  # fmt: skip

@@ -15,7 +15,7 @@ HEADER = "JobIDRaw|User|ElapsedRaw|TimelimitRaw|State|AllocTRES\n"
 def row(user: str, gpus: int, limit_s: float | None) -> QueueRow:
     return QueueRow(
         "1", "1", user, "a", "main", "PENDING", 0.0, None, limit_s, 1, gpus, "", 1, "Priority",
-        "", 0.0, "",
+        "", 0.0,
     )  # fmt: skip
 
 

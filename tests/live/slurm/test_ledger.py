@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import YardmasterError
@@ -25,6 +25,7 @@ def test_what_was_intended_is_known_to_the_next_process(tmp_path: Path):
     assert not ledger.is_ours("8", 100)
 
 
+@settings(max_examples=20, deadline=None)  # each writes to the disk and waits for it
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=30))
 def test_the_latest_values_are_kept(values: list[int]):
     """Of many values of a job, the latest distinct ones are ours; none at all is nobody's."""

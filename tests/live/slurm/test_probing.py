@@ -57,6 +57,13 @@ def test_the_bound_is_said_in_seconds_and_points():
     assert "SiteFactor 0 to 1000" in found.bound_in_words(100.0)
 
 
+def test_where_age_does_not_count_there_is_no_bound():
+    """Shadow mode works on such a Slurm too, and says that nothing could be bounded."""
+    found = judge({"SLURM_VERSION": "22.05.8"}, level="None")
+    assert not found.counts_age
+    assert "no bound" in found.bound_in_words(100.0)
+
+
 def test_a_real_slurm_is_probed(mini):
     """The small cluster says what the recorded settings say."""
     found = probe(mini.slurm)

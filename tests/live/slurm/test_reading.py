@@ -37,8 +37,8 @@ def test_without_counted_gpus_requests_are_multiplied_out():
     }  # fmt: skip
 
 
-def test_constraints_with_bars_and_long_reasons_do_not_shift_cells():
-    """A job that wants `n1|n2` and whose reason is a sentence is read like any other."""
+def test_reasons_with_commas_do_not_shift_cells():
+    """A job of two partitions whose reason is a sentence is read like any other."""
     row = next(row for row in reading.queue_rows(sample("squeue.txt")) if row.label == "13")
     assert (row.partition, row.priority, row.gpus) == ("main,other", 694, 1)
     assert row.reason.startswith("Nodes required for job are DOWN")
@@ -103,7 +103,7 @@ def test_nonsense_is_refused_in_our_words(text: str):
 
 def test_a_missing_cell_is_told():
     """An answer with fewer cells than were asked for is not guessed at."""
-    with pytest.raises(SlurmError, match=r"line 1: 21 cells were asked for, 2 came"):
+    with pytest.raises(SlurmError, match=r"line 1: 19 cells were asked for, 2 came"):
         list(reading.queue_rows(f"1{SEPARATOR}2"))
 
 

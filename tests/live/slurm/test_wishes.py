@@ -19,7 +19,7 @@ def test_only_free_wishes_are_written():
     rows = [
         QueueRow(
             str(job), str(job), "ann", "a", "main", "PENDING", float(job), None, 60.0, 1, 1, "", 9,
-            "Priority", "", 0.0, "",
+            "Priority", "", 0.0,
         )
         for job in (1, 2, 3, 4)
     ]  # fmt: skip

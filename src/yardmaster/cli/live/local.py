@@ -43,7 +43,7 @@ def local(
     from yardmaster.live.local.runner import Settings, run_local
 
     commands = read_commands(workload)
-    folder = out or _new_folder(Path("runs"), commands.name)
+    folder = out or new_folder(Path("runs"), commands.name)
     if not quiet:
         remark(f"{len(commands)} jobs of {commands.name}; everything goes to {folder}")
     result = run_local(
@@ -72,7 +72,7 @@ def local(
     return 0 if result.failed == result.unfinished == 0 else 1
 
 
-def _new_folder(parent: Path, name: str) -> Path:
+def new_folder(parent: Path, name: str) -> Path:
     """Return a folder that does not exist yet."""
     stem = "".join(sign if sign.isalnum() or sign in "._-" else "-" for sign in name) or "live"
     number = 1

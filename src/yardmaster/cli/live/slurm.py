@@ -12,6 +12,7 @@ from yardmaster.cli.options import QuietOption
 
 if TYPE_CHECKING:
     from yardmaster.live.slurm.driving import Settings, Tick
+    from yardmaster.live.slurm.probing import Capabilities
     from yardmaster.live.slurm.session import Ending
 
 
@@ -102,14 +103,13 @@ def slurm(
     settings.check()
     session = SlurmSession(Slurm(timeout_s), scheduler, settings, out, history_days=history_days)
     if not quiet:
-        _begin(session.capabilities.bound_in_words(max_advance_s), settings, out)
-        for line in (*session.capabilities.refusals, *session.capabilities.remarks):
-            remark(f"Note: {line}.")
+        _begin(session.capabilities, settings, out)
     ending = session.run(ticks=ticks, report=None if quiet else _report)
     say(_ended(ending, out))
 
 
-def _begin(bound: str, settings: Settings, out: Path) -> None:
+def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:
+    bound = capabilities.bound_in_words(settings.max_advance_s)
     doing = {
         ("shadow", False): "Shadow mode: nothing is touched",
         ("shadow", True): "Shadow mode: nothing is touched",
@@ -118,6 +118,8 @@ def _begin(bound: str, settings: Settings, out: Path) -> None:
     }[settings.mode, settings.dry_run]
     remark(f"{doing}. Everything is written to {out}.")
     remark(bound if settings.mode == "apply" else f"With --apply: {bound}")
+    for line in (*capabilities.refusals, *capabilities.remarks):
+        remark(f"Note: {line}.")
 
 
 def _report(tick: Tick) -> None:

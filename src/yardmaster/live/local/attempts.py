@@ -21,6 +21,8 @@ from yardmaster.live.folder import read_json, write_json
 from yardmaster.live.local.processes import Process, process_of
 
 PROCESS, BEGUN, EXIT, STOPPED = "process.json", "begun", "exit.json", "stopped"
+MARK = "YARDMASTER_FOLDER"
+"""By this variable the processes of an attempt are told from others."""
 KILLED = 137
 VANISHED = -1
 """Exit code of an attempt whose processes went away without a word, as after a power cut."""

@@ -19,7 +19,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.clock import LiveClock
 from yardmaster.live.decision import Decision
 from yardmaster.live.folder import JOBS, write_json
-from yardmaster.live.local.attempts import Attempt, Ending, attempts_of
+from yardmaster.live.local.attempts import MARK, Attempt, Ending, attempts_of
 from yardmaster.live.local.commands import Command, Commands
 from yardmaster.live.local.processes import Process
 from yardmaster.live.local.slots import Slots
@@ -29,8 +29,6 @@ from yardmaster.model.workload import Workload
 
 BACK_OFF_S = 2.0
 LONGEST_BACK_OFF_S = 300.0
-MARK = "YARDMASTER_FOLDER"
-"""By this variable the processes of an attempt are told from others."""
 KILLING_TAKES_S = 0.05
 NEVER_RAN = 125
 
@@ -112,7 +110,7 @@ class LocalNode:
         self.cluster = slots.cluster(self.host)
         self._folder = folder / JOBS
         self._folder.mkdir(exist_ok=True)
-        self._table = _table(commands)
+        self._table = job_table(commands)
         self._row_of = {job.id: row for row, job in enumerate(commands.jobs)}
         self._submit_s = np.array([job.submit_s for job in commands.jobs])
         self.fates = [_Fate() for _ in commands.jobs]
@@ -342,7 +340,7 @@ class LocalNode:
         return all(fate.is_over for fate in self.fates)
 
 
-def _table(commands: Commands) -> Workload:
+def job_table(commands: Commands) -> Workload:
     """Return all jobs as a job table; what is believed of run times stands for them."""
     jobs = commands.jobs
     believed_s = [job.believed_s for job in jobs]

@@ -127,7 +127,7 @@ class _Runner:
         )  # fmt: skip
         self._clock = LiveClock.since(folder.about["began_unix_s"])
         path = folder.path
-        self._told = _already_told(path / AUDIT) if self._restarts else set()
+        self._told = already_told(path / AUDIT) if self._restarts else set()
         self._audit = AuditLog(path / AUDIT, self._clock)
         self._node = LocalNode(commands, slots, path, self._clock)
         fallback = Decider(FALLBACK, seed=settings.seed)
@@ -344,7 +344,7 @@ def _check_same(folder: LiveFolder, commands: Commands, settings: Settings) -> N
             raise YardmasterError(f"{folder.path} was begun with {name} {there!r}, not {here!r}.")
 
 
-def _already_told(path: Path) -> set[tuple[str, str, int]]:
+def already_told(path: Path) -> set[tuple[str, str, int]]:
     """Return what the audit log says of jobs already."""
     if not path.exists():
         return set()

@@ -15,7 +15,6 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,16 +22,17 @@ from typing import Any
 
 from yardmaster.errors import YardmasterError
 from yardmaster.live.folder import read_json, write_json
-from yardmaster.live.local.attempts import EXIT, Attempt
-from yardmaster.live.local.node import MARK
+from yardmaster.live.local.attempts import EXIT, MARK, Attempt
 from yardmaster.live.local.processes import Process, boot_id
-from yardmaster.live.ray.occupants import GPUS, occupants
+from yardmaster.live.ray.occupants import GPUS, kill_marked, occupants
 from yardmaster.live.ray.orders import CLAIM, Order, claim, view
 
 KEEPER, CLOSER = "keeper", "closer"
 REFUSED, LOST, TIMED_OUT = "refused.json", "lost", "timed-out"
 BUSY, CANNOT_START = "busy", "cannot start"
-LONGEST_LOOK_AWAY_S = 0.5
+LONGEST_PAUSE_S = 1.0
+TAIL_BYTES = 1 << 20
+LOGS = ("stdout.log", "stderr.log")
 
 
 def main() -> None:
@@ -89,7 +89,10 @@ class _Keeper:
         if self._kill_s <= time.monotonic():
             self._attempt.note_killed()
         self._attempt.ending()
-        process.kill_leftovers(f"{MARK}={path.resolve()}")
+        mark = f"{MARK}={path.resolve()}"
+        process.kill_leftovers(mark)
+        if (path / LOST).exists():
+            kill_marked(mark)  # it may be started elsewhere now: nothing of it may go on here
 
     def _launch(self) -> tuple[Process, subprocess.Popen[bytes]]:
         order, now = self._order, time.time()
@@ -109,17 +112,17 @@ class _Keeper:
     def _watch(self, process: Process, line: int) -> None:
         """Wait for the command's end; end it when it is time, or nobody is left who wants it."""
         poll = select.poll()
-        poll.register(line, select.POLLIN | select.POLLHUP)
+        poll.register(line, select.POLLIN)
+        poll.register(os.pidfd_open(process.pid), select.POLLIN)
         while process.is_alive():
-            for _ in poll.poll(1000 * self._pause_s()):
-                word = os.read(line, 4096)
-                if not word:
-                    poll.unregister(line)
-                    (self._attempt.path / LOST).touch()
-                    self._kill_s = -math.inf
-                else:
-                    self._attempt.mark_stopped()
-                    self._end(process)
+            ready = [descriptor for descriptor, _ in poll.poll(1000 * self._pause_s())]
+            if line in ready and os.read(line, 4096):
+                self._attempt.mark_stopped()
+                self._end(process)
+            elif line in ready:
+                poll.unregister(line)
+                (self._attempt.path / LOST).touch()
+                self._kill_s = -math.inf
             now = time.monotonic()
             if now >= self._due_s:
                 self._due_s = math.inf
@@ -133,9 +136,8 @@ class _Keeper:
         process.signal_group(signal.SIGTERM)
 
     def _pause_s(self) -> float:
-        """Return for how long to listen: short, as the command's end is not heard."""
         left_s = min(self._due_s, self._kill_s) - time.monotonic()
-        return max(min(left_s, 0.05), 0.005)
+        return max(min(left_s, LONGEST_PAUSE_S), 0.01)
 
 
 def _environment(order: Order, gpus: Sequence[str], place: Path) -> dict[str, str]:
@@ -177,18 +179,22 @@ def report_of(place: Path) -> dict[str, Any]:
     attempt = Attempt(place)
     if (place / EXIT).exists():
         return _ended(attempt)
+    state = _unended(attempt, claimed)
+    return _ended(attempt) if state == "ended" else {"state": state, **_facts(attempt)}
+
+
+def _unended(attempt: Attempt, claimed: Mapping[str, Any]) -> str:
+    """Return how an attempt stands of which no exit code was there a moment ago."""
     if claimed["view"] != view():
         is_reboot = claimed["host"] == os.uname().nodename and claimed["boot"] != boot_id()
-        return {"state": "lost" if is_reboot else "unknown"} | _facts(attempt)
+        return "lost" if is_reboot else "unknown"
     keeper = Process(int(claimed["pid"]), int(claimed["pid_start"]), str(claimed["boot"]))
     if keeper.is_alive():
-        is_up = attempt.has_begun()
-        return {"state": "running" if is_up else "starting"} | _facts(attempt)
+        return "running" if attempt.has_begun() else "starting"
     if attempt.ending() is not None:
-        return _ended(attempt)
+        return "ended"
     process = attempt.process()
-    is_up = process is not None and process.is_alive()
-    return {"state": "running" if is_up else "never"} | _facts(attempt)
+    return "running" if process is not None and process.is_alive() else "never"
 
 
 def _ended(attempt: Attempt) -> dict[str, Any]:
@@ -214,8 +220,23 @@ def close_and_look(order: Order) -> dict[str, Any]:
     """Close an attempt that nobody has claimed, so that it never runs; return how it stands."""
     place = order.place()
     claim(place, CLOSER)
-    return report_of(place)
+    report = report_of(place)
+    if report["state"] == "ended" and not place.is_relative_to(order.run_folder):
+        report["tails"] = tails_of(place)
+    return report
+
+
+def tails_of(place: Path) -> dict[str, bytes]:
+    """Return the ends of an attempt's logs."""
+    found = {}
+    for name in LOGS:
+        path = place / name
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
+                found[name] = file.read()
+    return found
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,8 +5,10 @@ Ray counts a GPU as free as soon as whoever reserved it is gone, even where proc
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,22 +43,36 @@ def occupants(gpus: Sequence[str], nvml: Nvml | None = None) -> list[str]:
     return [*_left_behind(frozenset(gpus)), *_computing(frozenset(gpus), nvml or Nvml())]
 
 
+def kill_marked(mark: str) -> int:
+    """Kill every process that carries this entry in its environment; return how many those were."""
+    marked = [pid for pid, cells in _environments() if mark.encode() in cells]
+    for pid in marked:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+    return len(marked)
+
+
 def _left_behind(gpus: frozenset[str]) -> Iterator[str]:
     """Yield living processes of our jobs that were given one of these GPUs."""
-    for entry in os.scandir(_PROC):
-        if not entry.name.isdigit():
-            continue
-        try:
-            cells = (_PROC / entry.name / "environ").read_bytes().split(b"\0")
-        except OSError:  # gone, or somebody else's
-            continue
+    for pid, cells in _environments():
         told = dict(cell.partition(b"=")[::2] for cell in cells)
         given = told.get(GPUS.encode(), b"").decode(errors="replace").split(",")
-        process = process_of(int(entry.name))
+        process = process_of(pid)
         if gpus.isdisjoint(given) or process is None or not process.is_alive():
             continue
         job = told.get(b"YARDMASTER_JOB", b"?").decode(errors="replace")
-        yield f"process {entry.name} of job {job}"
+        yield f"process {pid} of job {job}"
+
+
+def _environments() -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the processes that we may look into, and what they were started with."""
+    for entry in os.scandir(_PROC):
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            yield int(entry.name), (_PROC / entry.name / "environ").read_bytes().split(b"\0")
+        except OSError:  # gone, or somebody else's
+            continue
 
 
 def _computing(gpus: frozenset[str], nvml: Nvml) -> Iterator[str]:

@@ -8,8 +8,10 @@ claimed once: by the keeper that will run the command, or by whoever closes it f
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,14 @@ from yardmaster.live.local.processes import boot_id, process_of
 
 CLAIM = "claim.json"
 PREFIX = "yardmaster"
+
+
+def own_version() -> str:
+    """Return the version of Yardmaster that is installed here; empty if nobody says."""
+    try:
+        return metadata.version("yardmaster")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def submission_id(run: str, job: str, attempt: int) -> str:
@@ -97,7 +107,7 @@ class Order:
 def view() -> str:
     """Return what tells whose process numbers we see: this boot and this container of a machine."""
     try:
-        space = os.readlink("/proc/self/ns/pid")
+        space = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         space = ""
     return f"{boot_id()} {space}"
@@ -111,7 +121,7 @@ def claim(place: Path, by: str) -> bool:
         "by": by, "view": view(), "host": os.uname().nodename, "pid": os.getpid(),
         "pid_start": me.start_ticks if me else 0, "boot": boot_id(),
     }  # fmt: skip
-    part = place / f".claim-{os.getpid()}"
+    part = place / f".claim-{secrets.token_hex(8)}"
     # Linked when it is whole: nobody ever finds half a claim, and two cannot have it.
     write_json(part, record)
     try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from yardmaster.errors import YardmasterError
 
 SEPARATOR = "\x1f"
-"""Between cells: constraints of jobs contain `|`, `&`, `,` and brackets, but no control sign."""
+"""Between cells: what people write may contain `|` and commas, but no control sign."""
 
 READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 """Programs that are run to read; `scontrol` also reads, with `show` alone."""

@@ -166,7 +166,7 @@ class SlurmDriver:
         if late_s > 0:
             return Tick(observation, decision, skipped=f"the decision came {late_s:.1f} s too late")
         check_decision(observation, decision)
-        if not self._capabilities.age_weight:
+        if not self._capabilities.counts_age:
             return Tick(observation, decision)
         plan = self.plan(observation, decision)
         if self.settings.mode == "shadow":

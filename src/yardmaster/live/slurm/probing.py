@@ -42,12 +42,19 @@ class Capabilities:
     refusals: tuple[str, ...]
     remarks: tuple[str, ...]
 
+    @property
+    def counts_age(self) -> bool:
+        """Whether waiting is worth points, so that there can be a bound."""
+        return self.age_weight > 0 and self.max_age_s > 0
+
     def scale(self, max_advance_s: float) -> Scale:
         """Return how far jobs may be moved."""
         return Scale(self.age_weight, self.max_age_s, max_advance_s)
 
     def bound_in_words(self, max_advance_s: float) -> str:
         """Say the starvation bound."""
+        if not self.counts_age:
+            return "no bound: waiting does not count in this Slurm, so the order is not changed."
         scale = self.scale(max_advance_s)
         return (
             f"SiteFactor 0 to {scale.points}: no job is passed by one that has waited"

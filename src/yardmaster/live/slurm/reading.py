@@ -24,7 +24,7 @@ from yardmaster.workloads.traces.slurm.fields import gres, limit_s, tres
 QUEUE_FIELDS = (
     "JobArrayID", "JobID", "UserName", "Account", "Partition", "State", "SubmitTime", "StartTime",
     "TimeLimit", "NumNodes", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task",
-    "NumTasks", "PriorityLong", "Reason", "NodeList", "AccrueTime", "ReqNodes", "Feature",
+    "NumTasks", "PriorityLong", "Reason", "NodeList", "AccrueTime",
 )  # fmt: skip
 NODE_FIELDS = ("NodeList", "StateCompact", "Gres", "GresUsed", "Partition")
 PRIORITY_FIELDS = "irYSABFJPQNT"
@@ -69,7 +69,6 @@ class QueueRow(NamedTuple):
     reason: str
     node_list: str
     accrue_s: float | None
-    wanted_nodes: str
 
     @property
     def unit(self) -> str:
@@ -101,7 +100,7 @@ def queue_rows(text: str) -> Iterator[QueueRow]:
 def _queue_row(line: str) -> QueueRow:
     """Read one line; from one look to the next most lines are the same."""
     (label, job, user, account, partition, state, submit, start, limit, nodes, alloc, per_job,
-     per_node, per_task, tasks, priority, reason, node_list, accrue, wanted, *_) = _cells(
+     per_node, per_task, tasks, priority, reason, node_list, accrue, *_) = _cells(
         line, len(QUEUE_FIELDS)
     )  # fmt: skip
     count = max(_whole(nodes), 1)
@@ -109,7 +108,6 @@ def _queue_row(line: str) -> QueueRow:
     return QueueRow(
         label, job, user, account, partition, state, float(submit), _moment(start),
         _limit_s(limit), count, gpus, types, int(priority), reason, node_list, _moment(accrue),
-        wanted,
     )  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""What commands print, on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from collections.abc import Iterator
+from typing import IO
+
+import pytest
+
+from yardmaster.cli import console
+
+
+@pytest.fixture
+def terminal() -> Iterator[tuple[IO[str], int]]:
+    """A real terminal: the end that programs write to, and the one to read from."""
+    reading, writing = pty.openpty()
+    with os.fdopen(writing, "w") as screen:
+        yield screen, reading
+    os.close(reading)
+
+
+def test_a_terminal_shows_a_bar_with_rate_and_time_left(
+    terminal: tuple[IO[str], int], monkeypatch: pytest.MonkeyPatch
+):
+    """On a terminal long work has a bar: what is done, of how much, how fast, what it is at."""
+    screen, reading = terminal
+    monkeypatch.setattr(sys, "stderr", screen)
+    with console.progress(quiet=False) as report:
+        assert report is not None
+        report("sjf+easy", 3, 10)
+        report("saf+easy", 4, 10)
+    shown = os.read(reading, 100_000).decode()
+    assert "4/10" in shown
+    assert "/s" in shown
+    assert "saf+easy" in shown
+
+
+def test_logs_get_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Where nobody watches, a line now and then says how far it is and how long it will take."""
+    monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
+    with console.progress(quiet=False) as report:
+        assert report is not None
+        report("fifo", 0, 10)
+        report("sjf+easy", 5, 10)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("5/10 simulations, ")
+    assert line.endswith(" s left: sjf+easy")
+
+
+def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]):
+    """Asked to be quiet, nothing is reported."""
+    with console.progress(quiet=True) as report:
+        assert report is None
+    assert capsys.readouterr().err == ""
+
+
+def test_colours_only_where_they_are_wanted(
+    terminal: tuple[IO[str], int], monkeypatch: pytest.MonkeyPatch
+):
+    """A terminal gets colours unless NO_COLOR is set; files get none."""
+    assert not console.colours()
+    monkeypatch.setattr(sys, "stdout", terminal[0])
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert console.colours()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not console.colours()

@@ -1,0 +1,69 @@
+"""What outcomes mean for a job, and that the folder remembers them."""
+
+from __future__ import annotations
+
+from yardmaster.live.local.commands import commands_of
+from yardmaster.live.ray.fates import (
+    ENDED,
+    LOST,
+    MOST_LOSSES,
+    NEVER_RAN,
+    STOPPED,
+    Fate,
+    Journal,
+    Outcome,
+)
+from yardmaster.live.ray.orders import Order
+
+(JOB,) = commands_of([{"id": "a", "command": "true", "retries": 1}], name="w").jobs
+
+
+def outcome(fate: str, code: int | None = None) -> Outcome:
+    return Outcome(fate=fate, end_unix_s=50.0, exit_code=code, slots=("0",))
+
+
+def test_losses_do_not_count_as_the_jobs_own_failures():
+    """With one retry, a job is given up when it fails twice by itself, often as it was lost."""
+    fate = Fate()
+    for _ in range(3):
+        fate.settle(JOB, outcome(LOST, -1), 10.0)
+    fate.settle(JOB, outcome(STOPPED, 143), 10.0)
+    fate.settle(JOB, outcome(NEVER_RAN), 10.0)
+    fate.settle(JOB, outcome(ENDED, 3), 10.0)
+    assert not fate.is_over
+    assert fate.not_before_s == 12.0
+    fate.settle(JOB, outcome(ENDED, 3), 20.0)
+    assert fate.is_over
+    assert fate.exit_code == 3
+
+
+def test_a_job_that_is_lost_again_and_again_is_given_up():
+    """What brings down a node each time must not do so for ever."""
+    fate = Fate()
+    for _ in range(MOST_LOSSES):
+        fate.settle(JOB, outcome(LOST, -1), 0.0)
+    assert not fate.is_over
+    fate.settle(JOB, outcome(LOST, -1), 0.0)
+    assert fate.is_over
+
+
+def test_the_folder_remembers_what_was_sent_and_how_it_ended(tmp_path):
+    """Attempts come back first to last, with the outcome that was written."""
+    journal = Journal(tmp_path)
+    journal.know(JOB)
+    orders = [
+        Order(
+            run="r", run_folder=str(tmp_path), began_unix_s=0.0, node_folder="", node="n1",
+            job="a", attempt=number, gpus=1, command=JOB.command, folder="/", environment=(),
+            timeout_s=None, grace_s=1.0, version="",
+        )
+        for number in range(1, 12)
+    ]  # fmt: skip
+    for number, order in enumerate(orders):
+        journal.submitted(order, "id", "host", float(number))
+    journal.over(orders[0], outcome(ENDED, 3))
+    trials = Journal(tmp_path).trials(0, JOB)
+    assert [trial.order for trial in trials] == orders
+    assert [trial.since_s for trial in trials] == list(range(11))
+    assert journal.outcome(orders[0]) == outcome(ENDED, 3)
+    assert journal.outcome(orders[1]) is None
