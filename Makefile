@@ -52,9 +52,10 @@ reference: setup  ## Write docs/reference from the code
 picture: setup  ## Draw the picture of the README
 	@$(BIN)/python docs/pictures/make_picture.py
 
-examples: setup  ## Run the numbered examples and write what they print to examples/expected
+examples: setup  ## Run examples and notebooks, and write down what they print
 	@for each in examples/[0-9]*.py; do echo $$each; \
 		$(BIN)/python -W error $$each > examples/expected/$$(basename $$each .py).txt || exit 1; done
+	@$(BIN)/python -W error examples/notebooks/run_notebook.py
 
 checklist: setup  ## Judge the project by its checklist, row by row, and print the score
 	@$(BIN)/python benchmarks/checklist.py

@@ -2,9 +2,10 @@
 
 `PYTHONPATH=src python experiments/live_node.py FOLDER --slots-per-gpu 16` runs every pair of trace
 and scheduler as a live local run, one after the other, each in a folder of its own, and goes on
-where it was left. `--table` makes the table of what there is: mean JCT, hindsight gap, the GPU's
-own energy, the cost of deciding, and how well the simulator predicts each job. It needs neither
-polars nor pydantic; without a GPU, `--gpus N` runs the jobs on the CPU.
+where it was left; a cell that was interrupted is void and runs again. `--table` makes the table of
+what there is: mean JCT, hindsight gap, the GPU's own energy, the cost of deciding, and how well the
+simulator predicts each job. It needs neither polars nor pydantic; without a GPU, `--gpus N` runs
+the jobs on the CPU.
 """
 
 from __future__ import annotations
@@ -44,10 +45,24 @@ class Cell:
     folder: Path
 
     @property
+    def is_begun(self) -> bool:
+        """Whether it has run, at least a little."""
+        return (self.folder / ABOUT).exists()
+
+    @property
     def is_done(self) -> bool:
-        """Whether it has run to its end."""
-        about = self.folder / ABOUT
-        return about.exists() and read_json(about)["state"] == "finished"
+        """Whether it has run to its end in one go: jobs that were stopped cost the others time."""
+        if not self.is_begun:
+            return False
+        about = read_json(self.folder / ABOUT)
+        return bool(about["state"] == "finished" and about["restarts"] == 0)
+
+    def set_aside(self) -> None:
+        """Keep a void run beside the others, so that the cell can run again."""
+        number = 1
+        while (aside := self.folder.with_name(f"{self.folder.name}-void-{number}")).exists():
+            number += 1
+        self.folder.rename(aside)
 
 
 def cells_of(folder: Path, schedulers: Sequence[str], traces: int, slots: int) -> list[Cell]:
@@ -69,10 +84,13 @@ def run_cells(cells: Sequence[Cell], settings: dict[str, Any], limit_s: float) -
         if left_s < 1.3 * longest_s:
             print(f"{left_s:.0f} s left: no further cell is begun")
             return
+        asked = Settings(scheduler=cell.scheduler, **settings)
+        if cell.is_begun:  # its jobs may still be there: first let them end
+            run_local(cell.trace.commands, cell.folder, asked)
+            cell.set_aside()
+            print(f"{cell.folder} was interrupted: it is set aside, and runs again")
         start = time.monotonic()
-        result = run_local(
-            cell.trace.commands, cell.folder, Settings(scheduler=cell.scheduler, **settings)
-        )
+        result = run_local(cell.trace.commands, cell.folder, asked)
         took_s = time.monotonic() - start
         longest_s = max(longest_s, took_s)
         print(

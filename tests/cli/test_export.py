@@ -100,3 +100,12 @@ def test_a_trace_that_cannot_be_written_is_refused_before_simulating(tmp_path: P
     assert done.returncode == 2
     assert "no folder" in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_of_another_kind_is_called_that(tmp_path: Path):
+    """A training is not a damaged simulation."""
+    (tmp_path / "training").mkdir()
+    for name in ("config.toml", "run.json"):
+        (tmp_path / "training" / name).write_text("")
+    with pytest.raises(YardmasterError, match="not a run of `simulate` or `compare`"):
+        export(tmp_path / "training", perfetto=tmp_path / "x.json")

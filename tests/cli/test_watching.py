@@ -173,3 +173,21 @@ def test_a_frame_fits_the_terminal(machines: str, width: int, height: int):
     assert len(lines) < height
     assert max(map(len, lines)) <= width
     assert any("█" in line for line in lines) or any("░" in line for line in lines)
+
+
+def test_names_cannot_steer_the_terminal():
+    """Escape sequences in the names of a file's jobs, workload and cluster are not passed on."""
+    from rich.console import Console
+
+    evil = "\x1b]0;mine\x07\x9b2J\r"
+    jobs = ym.Workload.of(
+        submit_s=[0.0, 1.0], duration_s=[50.0, 50.0], gpus=[4, 4], id=["a", evil], name=evil
+    )
+    playback = Playback(ym.simulate(jobs, ym.load_cluster("1x V100:4"), "fifo"))
+    file = StringIO()
+    moment = playback.at(playback.begin_s + 10.0)
+    Console(width=100, height=30, file=file).print(
+        frame(playback, moment, Pace(playback.span_s, 10.0), width=100, height=30)
+    )
+    assert "waiting: job" in file.getvalue()
+    assert not set("\x1b\x07\x9b\r") & set(file.getvalue())

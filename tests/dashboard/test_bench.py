@@ -160,6 +160,52 @@ def test_closing_stops_everything(tmp_path: Path):
     assert works[1].exit_code is None
 
 
+LONG_UPDATES = """
+[task]
+preset = "default"
+cluster = "2x V100:4"
+jobs = 24
+window = 8
+episodes = 16
+[learner]
+name = "ppo"
+steps_per_update = 16384
+[learner.network]
+arch = "mlp"
+hidden = [8]
+[train]
+steps = 100000000
+envs = 4
+eval_episodes = 4
+against = ["fifo"]
+threads = 1
+tensorboard = false
+"""
+
+
+def test_a_training_saves_however_long_its_update_takes(tmp_path: Path, monkeypatch):
+    """Neither Cancel nor the server's end costs what it has learned; the server waits for none."""
+    monkeypatch.setattr("yardmaster.dashboard.bench.PATIENCE_S", 0.0)
+    (tmp_path / "long.toml").write_text(LONG_UPDATES, encoding="utf-8")
+    folder = tmp_path / "a"
+
+    async def action() -> tuple[subprocess.Popen[bytes], float]:
+        bench = Workbench()
+        words = ("train", f"--config={tmp_path / 'long.toml'}", f"--out={folder}")
+        work = bench.submit("training", words, run="a", folder=folder)
+        await until(lambda: (folder / "progress.jsonl").is_file() or not work.is_open)
+        assert work.process is not None, work.output
+        process, asked_s = work.process, time.time()
+        bench.cancel(work)
+        await bench.close()
+        assert process.poll() is None, "the update was too short to show anything"
+        return process, asked_s
+
+    process, asked_s = within_loop(action)  # the thread that started it ends: told a second time
+    assert process.wait(timeout=40.0) == 130
+    assert (folder / "checkpoints" / "last.pt").stat().st_mtime > asked_s
+
+
 _SERVER = """
 import asyncio, sys
 from pathlib import Path

@@ -108,6 +108,7 @@ def test_the_baseline_can_be_another(asking, comparison):
         ({}, 400, "Name one comparison"),
         ({"run": "four", "workload": 9}, 404, "no workload 9"),
         ({"run": "four", "baseline": -1}, 400, "whole number"),
+        ({"run": "four", "workload": "²"}, 400, "whole number"),
         ({"run": "four", "baseline": 7}, 404, "no schedule 7"),
     ],
 )

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from yardmaster.dashboard.live import SILENT_S, Watched, about_run, telemetry_columns
+from yardmaster.dashboard.live import MOST_JOBS, Watched, about_run, telemetry_columns
+from yardmaster.dashboard.run_cards import card_of
+from yardmaster.dashboard.signs_of_life import SILENT_S
 
 JOBS = """
 name = "sleeps"
@@ -153,12 +155,34 @@ SHADOW = [
 
 
 def test_shadow_is_held_against_what_happened(write_run):
-    """The first wish to start a job counts; a job that has not started yet has no difference."""
-    folder = write_run(SHADOW)
+    """The first wish to start a job counts; one that started without any is listed too."""
+    other = {"what": "job", "time_s": 5.0, "job": "c", "event": "started", "start_s": 5.0}
+    folder = write_run([*SHADOW, other])
     shadow = told_by(folder)["book"]["shadow"]
-    assert {one["job"]: (one["wanted_s"], one["real_s"]) for one in shadow} == {
-        "a": (10.0, 40.0), "b": (10.0, None),
+    assert {one["job"]: (one["wanted_s"], one["real_s"]) for one in shadow["rows"]} == {
+        "a": (10.0, 40.0), "b": (10.0, None), "c": (None, 5.0),
     }  # fmt: skip
+    assert (shadow["wanted"], shadow["wanted_started"], shadow["unwanted_started"]) == (2, 1, 1)
+
+
+def test_all_that_runs_is_counted_however_much_is_listed(write_run, monkeypatch):
+    """Held GPUs and running jobs are sums over every job, and an audit is read in pieces."""
+    monkeypatch.setattr("yardmaster.dashboard.tails.MOST_BYTES", 2_000)
+    lines = [
+        {
+            "what": "job",
+            "time_s": 1.0,
+            "job": f"j{n}",
+            "event": "started",
+            "start_s": 1.0,
+            "gpus": 2,
+        }
+        for n in range(MOST_JOBS + 30)
+    ]
+    book = told_by(write_run(lines))["book"]
+    assert len(book["running"]) == MOST_JOBS
+    assert book["running_jobs"] == MOST_JOBS + 30
+    assert book["held_gpus"] == 2 * (MOST_JOBS + 30)
 
 
 def test_shadow_in_the_page_and_names_that_look_like_markup(write_run, page, dashboard):
@@ -166,7 +190,8 @@ def test_shadow_in_the_page_and_names_that_look_like_markup(write_run, page, das
     folder = write_run(SHADOW)
     page.goto(f"{dashboard.url}#/live/{folder.name}")
     shadow = page.get_by_label("Shadow: what it would")
-    shadow.get_by_text("1 job started on average 30 s later").wait_for()
+    shadow.get_by_text("Of 2 jobs that this scheduler would have started, 1 has").wait_for()
+    assert "+30 s" in shadow.text_content()
     assert "n0 (1 GPU), n1 (1 GPU)" in page.get_by_label("Last decisions").text_content()
     assert EVIL in page.get_by_label("Waiting, in the scheduler's order").text_content()
     assert page.locator("main img").count() == 0
@@ -215,12 +240,13 @@ def test_every_gpu_has_its_curves(write_run, page, dashboard):
 
 
 def test_a_run_without_a_sign_of_life_is_said_to_be_silent(write_run):
-    """The command was killed: its folder still says running, its heartbeat is old."""
+    """The command was killed: its folder still says running; page and list know better."""
     folder = write_run([])
     assert about_run(folder)["state"] == "running"
     old = time.time() - SILENT_S - 5
     os.utime(folder / "heartbeat.json", (old, old))
     assert about_run(folder)["state"] == "silent"
+    assert card_of("x", folder).status == "silent"
 
 
 def test_telemetry_is_thinned_and_cards_may_come_and_go():

@@ -124,7 +124,7 @@ def test_playing_in_the_page(page, dashboard, shoot):
     name = newest.get_attribute("aria-label")
     assert (dashboard.runs / name / "report.html").is_file()
     newest.get_by_role("link", name="Compare").click()
-    page.wait_for_url(re.compile(re.escape(f"#/compare?runs={name}")))
+    page.wait_for_url(re.compile(re.escape(f"#/compare?run={name}")))
     page.go_back()
     assert page.get_by_label("Jobs", exact=True).input_value() == "200"
 

@@ -61,7 +61,7 @@ def test_folders_of_other_kinds(tmp_path):
     (train / "progress.jsonl").write_text('{"steps": 40}\n{"steps": 50}\n{"ste')
     card = card_of("t", train)
     assert (card.kind, card.progress, card.scheduler) == ("train", 0.5, "ppo")
-    assert card.status == "interrupted"  # it says running, but nobody holds its lock
+    assert card.status == "killed"  # it says running, but nobody holds its lock
     assert card_of("u", folder("u", config_toml="", study_db="")).kind == "tune"
     suite = folder("e", experiment_toml='name = "m"\nschedulers = ["fifo"]\nseeds = 2\n')
     assert card_of("e", suite).kind == "experiment"
@@ -79,7 +79,7 @@ def test_a_run_whose_lock_is_held_is_running(tmp_path):
     (tmp_path / "run.json").write_text('{"status": "running", "metric": "returns"}')
     with RunFolder(tmp_path).held():
         assert card_of("t", tmp_path).status == "running"
-    assert card_of("t", tmp_path).status == "interrupted"
+    assert card_of("t", tmp_path).status == "killed"
 
 
 def test_a_run_being_written_is_listed(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from yardmaster.dashboard import runs as runs_module
+from yardmaster.dashboard.desk import Desk
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.runs import RunsFolder
 
@@ -64,6 +66,48 @@ def test_links_are_not_listed(tmp_path, simulated):
     folder.mkdir()
     (folder / "elsewhere").symlink_to(simulated)
     assert RunsFolder(folder).index() == ()
+
+
+@pytest.mark.parametrize("place", ["live.json", "workloads/0.parquet", "trials"])
+def test_links_out_of_a_run_are_not_followed(tmp_path, simulated, knock, place):
+    """A run that came from elsewhere cannot show what lies outside of the folder of runs."""
+    run = tmp_path / "runs" / "run"
+    shutil.copytree(simulated, run)
+    (run / place).unlink(missing_ok=True)
+    (run / place).symlink_to(tmp_path)
+    desk = Desk(RunsFolder(tmp_path / "runs"), "x" * 20)
+    for address in ("/api/schedule/run", "/api/live?run=run", "/api/training?run=run",
+                    "/api/compare?run=run", "/api/experiment?run=run"):  # fmt: skip
+        reply = knock(desk, address)
+        assert reply.status == 403, address
+        assert place in reply.json()["error"]
+
+
+def test_trainings_of_a_sweep_that_lead_elsewhere_are_left_out(tmp_path, knock):
+    """A link among the trials of a sweep is neither listed nor read."""
+    training = tmp_path / "elsewhere"
+    training.mkdir()
+    (training / "run.json").write_text('{"status": "finished", "command": "secret"}')
+    (training / "config.toml").write_text("")
+    own = tmp_path / "runs" / "sweep" / "trials" / "own"
+    shutil.copytree(training, own)
+    desk = Desk(RunsFolder(tmp_path / "runs"), "x" * 20)
+    assert [one["run"] for one in knock(desk, "/api/training?run=sweep").json()["within"]] == [
+        "sweep/trials/own"
+    ]
+    (own / "run.json").unlink()
+    (own / "run.json").symlink_to(training / "run.json")
+    assert b"secret" not in knock(desk, "/api/training?run=sweep").body
+
+
+@pytest.mark.parametrize("name", ["live.json", "summary.json", "run.json", "evaluation.json"])
+def test_a_pipe_among_the_files_of_a_run_holds_nobody_up(tmp_path, simulated, name):
+    """It is damage like any other: the list does not wait for somebody to write to it."""
+    path = copied(simulated, tmp_path / "run")
+    (path / name).unlink(missing_ok=True)
+    os.mkfifo(path / name)
+    (card,) = RunsFolder(tmp_path).index()
+    assert card.status == "damaged"
 
 
 def test_a_thousand_runs_are_listed_within_a_second(tmp_path, simulated, make_run):

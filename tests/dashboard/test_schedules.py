@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -161,3 +163,34 @@ def test_the_last_few_are_kept(make_run):
     shelf.get(pair, 1)
     shelf.get(pair, 2)
     assert shelf.get(pair, 0) is not first
+
+
+def test_what_is_kept_does_not_wait_for_what_is_being_made(make_run, monkeypatch):
+    """While one schedule takes long, kept ones are given and others made; the same is made once."""
+    from yardmaster.dashboard import schedule_shelf
+
+    pair = make_run(
+        "compare", "--jobs", "60", "--seeds", "2", "-s", "fifo+strict,sjf+easy", "--out", "pair"
+    )
+    shelf = schedule_shelf.ScheduleShelf()
+    kept = shelf.get(pair, 0)
+    begun, go_on, made = threading.Event(), threading.Event(), []
+
+    def slowly(path, number, *, runs_code):
+        made.append(number)
+        if number == 1:
+            begun.set()
+            assert go_on.wait(30)
+        return read_schedule(path, number, runs_code=runs_code)
+
+    monkeypatch.setattr(schedule_shelf, "read_schedule", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        slow = [pool.submit(shelf.get, pair, 1) for _ in range(2)]
+        assert begun.wait(30)
+        try:
+            assert pool.submit(shelf.get, pair, 0).result(timeout=10) is kept
+            assert pool.submit(shelf.get, pair, 2).result(timeout=30).is_same
+        finally:
+            go_on.set()
+        assert slow[0].result() is slow[1].result()
+    assert made == [1, 2]

@@ -290,6 +290,31 @@ def test_a_written_scalar_is_drawn_within_a_second(seeds, runs_folder, page, das
     assert max(taken) < LATEST_S, taken
 
 
+def test_a_card_moves_on_and_keeps_the_focus(seeds, runs_folder, page, dashboard):
+    """Steps grow with every update, not only when run.json changes; a note and the focus stay."""
+    folder = RunFolder(runs_folder / "moving")
+    folder.path.mkdir()
+    config = (seeds[0] / "config.toml").read_text()
+    folder.config.write_text(config.replace('"ppo"', '"ppx"'))  # it cannot be resumed
+    about = json.loads((seeds[0] / "run.json").read_text()) | {"status": "interrupted"}
+    folder.about.write_text(json.dumps(about))
+    add_line(folder.progress, {"updates": 0, "steps": 100, "seconds": 0.0, "loss": 1.0})
+    page.goto(f"{dashboard.url}#/training/moving")
+    card = page.locator(".training-card")
+    card.locator(".steps", has_text="100 of").wait_for()
+    card.get_by_role("button", name="Resume").click()
+    note = card.get_by_role("status")
+    note.filter(has_text="ppx").wait_for(timeout=30_000)
+    told = note.text_content()
+    add_line(folder.progress, {"updates": 1, "steps": 1600, "seconds": 1.0, "loss": 1.0})
+    card.locator(".steps", has_text="1\u202f600 of").wait_for()
+    assert card.locator("progress").evaluate("bar => bar.value") == 1600
+    folder.about.write_text(json.dumps(about | {"best": 0.5}))
+    card.get_by_text("0.5 at").wait_for()
+    assert note.text_content() == told
+    assert page.evaluate("document.activeElement.closest('.training-card') !== null")
+
+
 def test_a_training_is_stopped_and_resumed(endless, page, dashboard, asking):
     """Stop interrupts politely, Resume goes on from the checkpoint, and the page follows along."""
     name = endless.name

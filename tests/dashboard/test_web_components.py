@@ -70,6 +70,46 @@ def test_ticks_are_round_and_inside(beside):
         assert not steps or max(steps) == pytest.approx(min(steps), rel=1e-3)
 
 
+def test_numbers_keep_three_figures(beside):
+    """Small ones too, and none of them reads like nothing."""
+    values = [0.000123456, -0.0004, 0.5, 0.1234, 1.234, 99.96, 1234.5, 0, -0.25]
+    said = asked(beside, "words.js", f"return {values}.map(the.figure);")
+    assert said == [
+        "0.000123", "-0.0004", "0.5", "0.123", "1.23", "100.0", "1\u202f235", "0", "-0.25",
+    ]  # fmt: skip
+
+
+def test_ticks_are_told_apart(beside):
+    """Labels have the decimals of the step, however close the ticks are."""
+    ticks = "[[0, 0.25, 0.5], [0.001, 0.002, 0.003], [-0.1, -1e-18, 0.1], [1000, 2000]]"
+    assert asked(beside, "curves.js", f"return {ticks}.map(the.tickWords);") == [
+        ["0.00", "0.25", "0.50"], ["0.001", "0.002", "0.003"], ["-0.1", "0.0", "0.1"],
+        ["1\u202f000", "2\u202f000"],
+    ]  # fmt: skip
+
+
+def test_an_axis_has_at_least_three_ticks(beside):
+    """Also one that begins and ends beside round values."""
+    body = """
+      const found = [];
+      for (let low = -3; low < 3; low += 0.137) {
+        for (const span of [0.9, 1.1, 3.7, 19, 42]) found.push(the.ticks(low, low + span, 3));
+      }
+      return found;
+    """
+    for ticks in asked(beside, "scales.js", body):
+        assert 3 <= len(ticks) <= 10
+
+
+def test_a_strip_says_its_true_maximum(beside):
+    """A peak far shorter than a pixel counts if it is in view, and not if it is not."""
+    strip = "{ edges: [0, 10, 10.001, 20], values: [1, 50, 2] }"
+    spans = [(0, 20), (0, 5), (10.5, 20), (15, 30)]
+    for (begin, end), most in zip(spans, [50, 1, 2, 2], strict=True):
+        text = f"return the.mostWithin({strip}, {begin}, {end});"
+        assert asked(beside, "strips.js", text) == most
+
+
 def test_the_window_stays_inside(beside):
     """However one zooms and pans, the window lies within the whole and keeps its place."""
     body = """

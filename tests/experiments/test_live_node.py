@@ -65,3 +65,28 @@ def test_a_small_study_runs_and_goes_on_where_it_was_left(tmp_path, monkeypatch,
     rows = [line for line in said.splitlines() if line.startswith("| ") and "easy" in line]
     assert len(rows) == 1
     assert (tmp_path / "results.json").exists()
+
+
+def test_a_cell_that_was_interrupted_is_void_and_runs_again(tmp_path, monkeypatch, capsys):
+    """A run that was taken up again is in no table; it is kept aside and run anew, in one go."""
+    import live_node
+    import live_traces
+
+    from yardmaster.live.folder import read_json, write_json
+
+    monkeypatch.setattr(live_traces, "JOBS", 2)
+    monkeypatch.setattr(live_traces, "KINDS", {"prepare": 1.0})
+    monkeypatch.setattr(live_traces, "LONGEST_S", 0.2)
+    arguments = ["live_node.py", str(tmp_path), "--gpus", "3", "--traces", "1"]
+    monkeypatch.setattr(sys, "argv", [*arguments, "--schedulers", "sjf+easy"])
+    live_node.main()
+    about = tmp_path / "trace-0/sjf+easy/live.json"
+    write_json(about, read_json(about) | {"restarts": 1})
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--table"])
+    with pytest.raises(SystemExit, match="No cell has run yet"):
+        live_node.main()
+    monkeypatch.setattr(sys, "argv", sys.argv[:-1])
+    live_node.main()
+    assert "set aside" in capsys.readouterr().out
+    assert read_json(about)["restarts"] == 0
+    assert (tmp_path / "trace-0/sjf+easy-void-1/audit.jsonl").exists()

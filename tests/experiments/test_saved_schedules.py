@@ -131,3 +131,24 @@ def test_damage_is_a_sentence(rough, tmp_path, name):
     (path / name).write_bytes((path / name).read_bytes()[:50])
     with pytest.raises(YardmasterError, match="damaged"):
         read_schedule(path)
+
+
+def test_who_only_looks_reads_no_files_from_elsewhere(rough, compared, tmp_path):
+    """A cluster or policy outside of the run's folder is refused by name; copies inside are not."""
+    assert read_schedule(rough, runs_code=False).is_same
+    elsewhere = tmp_path / "elsewhere.toml"
+    shutil.copy(rough / "cluster" / "rough.toml", elsewhere)
+    for place in (elsewhere, tmp_path / "elsewhere"):
+        path = tmp_path / f"cluster-{place.suffix}"
+        shutil.copytree(rough, path)
+        config = (path / "config.toml").read_text()
+        (path / "config.toml").write_text(config.replace("cluster/rough.toml", str(place)))
+        with pytest.raises(YardmasterError, match=r"elsewhere.*not lie in its folder"):
+            read_schedule(path, runs_code=False)
+    path = tmp_path / "policy"
+    shutil.copytree(compared, path)
+    rows = json.loads((path / "summary.json").read_text())
+    rows[0]["scheduler"] = f"policy:{tmp_path / 'secret.npz'}"
+    (path / "summary.json").write_text(json.dumps(rows))
+    with pytest.raises(YardmasterError, match=r"secret\.npz.*not lie in its folder"):
+        read_schedule(path, 0, runs_code=False)

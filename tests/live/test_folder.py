@@ -56,3 +56,12 @@ def test_signs_of_life_come_at_most_once_a_second(tmp_path):
     folder.beat(tick=2)
     assert json.loads((tmp_path / "heartbeat.json").read_text())["tick"] == 1
     folder.close()
+
+
+def test_what_a_crash_at_the_very_begin_leaves_is_no_hindrance(tmp_path):
+    """A half-written `live.json` and the lock make a folder that can be begun."""
+    (tmp_path / ".live.json.part").write_text("{")
+    (tmp_path / "lock").touch()
+    folder = LiveFolder(tmp_path)
+    assert begun(folder) == 0
+    folder.close()

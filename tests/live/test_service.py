@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 
 from yardmaster.live.decision import Decider
-from yardmaster.live.service import LARGEST_BODY, create_service
+from yardmaster.live.service import LARGEST_BODY, MOST_WAITING, create_service
 
 TOKEN = "a-token-for-tests"  # noqa: S105
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -84,3 +84,19 @@ def test_many_at_once_are_answered_or_told_to_come_back(url):
         thread.join()
     assert set(codes) <= {200, 503}
     assert 200 in codes
+
+
+def test_who_sends_slowly_keeps_nobody_out(url):
+    """With more half-sent requests than places, another one is answered all the same."""
+    host, port = url.removeprefix("http://").split(":")
+    head = (
+        f"POST /v1/rank HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000\r\n"
+        f"Authorization: Bearer {TOKEN}\r\n\r\n{{"
+    )
+    slow = [socket.create_connection((host, int(port))) for _ in range(MOST_WAITING + 2)]
+    for one in slow:
+        one.sendall(head.encode())
+    time.sleep(0.3)
+    assert httpx.post(f"{url}/v1/rank", json=ASKED, headers=HEADERS).status_code == 200
+    for one in slow:
+        one.close()

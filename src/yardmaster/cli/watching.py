@@ -15,6 +15,7 @@ import numpy as np
 
 from yardmaster.cli.console import remark
 from yardmaster.report.playback import AWAY, IDLE, Moment, Playback, clock
+from yardmaster.report.values import plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -130,8 +131,9 @@ def frame(
     bar = max(width - 46, 10)
     filled = round(done * bar)
     state = "paused" if pace.is_paused else f"{pace.speed:,.0f}×"
+    title = f"{schedule.scheduler} on {schedule.workload.name}, {schedule.cluster.name}"
     lines = [
-        Text(f"{schedule.scheduler} on {schedule.workload.name}, {schedule.cluster.name}", "bold"),
+        Text(plain(title), "bold"),
         Text(f"{clock(moment.time_s)}  {'━' * filled}{'─' * (bar - filled)} {done:4.0%}  {state}"),
         *_curves(playback, moment, done, width),
         Text(""),
@@ -184,7 +186,7 @@ def _nodes(schedule: Schedule, moment: Moment, *, width: int, most: int) -> list
         return _shades(schedule, moment, width=width, most=most)
     lines = []
     for node in range(cluster.nodes):
-        kind = cluster.gpu_types[int(cluster.node_type[node])].name
+        kind = plain(cluster.gpu_types[int(cluster.node_type[node])].name)
         jobs = moment.gpu_job[first[node] : first[node] + cluster.node_gpus[node]].tolist()
         for begin in range(0, len(jobs), wrapped):
             name = f"node {node} {kind}" if begin == 0 else ""
@@ -231,7 +233,7 @@ def _waiting(playback: Playback, moment: Moment) -> list[Text]:
     for row in moment.waiting[:WAITING_SHOWN].tolist():
         hours = (moment.time_s - float(jobs.submit_s[row])) / 3600.0
         lines.append(
-            Text(f"waiting: job {jobs.id[row]}, {jobs.gpus[row]} GPUs, since {hours:.1f} h")
+            Text(f"waiting: job {plain(jobs.id[row])}, {jobs.gpus[row]} GPUs, since {hours:.1f} h")
         )
     lines += [Text("")] * (WAITING_SHOWN + 1 - len(lines))
     return lines

@@ -52,6 +52,7 @@ def create_app(desk: Desk) -> Starlette:
             Refusal: _refused,
             YardmasterError: _mistaken,
             HTTPException: _unknown,
+            Exception: _failed,
         },
     )
 
@@ -68,3 +69,7 @@ def _mistaken(_: Request, error: Exception) -> Response:
 def _unknown(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     return answer({"error": "There is nothing at this address."}, status)
+
+
+def _failed(_: Request, __: Exception) -> Response:
+    return answer({"error": "The dashboard failed at this; the fault is its own."}, 500)

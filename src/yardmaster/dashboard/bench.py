@@ -1,7 +1,8 @@
 """The workbench: commands that people start from a page, a few at a time, as child processes.
 
 Everything happens in the server's event loop. A command is a list of words that the caller has
-checked; no shell ever sees it. When the server stops, so do its commands.
+checked; no shell ever sees it. When the server stops, so do its commands: most within seconds, a
+training when it has finished its update and saved.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections import deque
@@ -33,6 +35,9 @@ SECRETS = frozenset({"YARDMASTER_TOKEN"})
 """Variables that are the server's own business."""
 PATIENCE_S = 3.0
 """How long an interrupted command may take to tidy up before it is killed."""
+SAVING_S = 600.0
+"""The same for a training, which finishes its update and saves: killed before, it loses work."""
+_LOOK_S = 0.02
 _PROGRESS = re.compile(r"([\d,]+)/([\d,]+) \w+, ")
 
 State = Literal["waiting", "running", "finished", "failed", "cancelled"]
@@ -68,13 +73,18 @@ class Work:
     ended_s: float | None = None
     exit_code: int | None = None
     is_cancelled: bool = False
-    process: asyncio.subprocess.Process | None = None
+    process: subprocess.Popen[bytes] | None = None
     follower: asyncio.Task[None] | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether it has not ended."""
         return self.state in {"waiting", "running"}
+
+    @property
+    def patience_s(self) -> float:
+        """How long it may take to end once it is interrupted."""
+        return SAVING_S if self.kind == "training" else PATIENCE_S
 
     def told(self) -> dict[str, Any]:
         """Return what a page is told of it."""
@@ -139,26 +149,28 @@ class Workbench:
         return work
 
     def cancel(self, work: Work) -> None:
-        """Interrupt a command; one that does not end within a few seconds is killed."""
+        """Interrupt a command; one that does not end is killed when patience is over."""
         if not work.is_open:
             return
         work.is_cancelled = True
         if work.state == "waiting":
             self._end(work, "cancelled")
         elif work.process is not None:
-            _signal(work.process, signal.SIGINT)
+            _signal(work.process, signal.SIGHUP)
             loop = asyncio.get_running_loop()
-            loop.call_later(PATIENCE_S, _signal, work.process, signal.SIGKILL)
+            loop.call_later(work.patience_s, _signal, work.process, signal.SIGKILL)
 
     async def close(self) -> None:
-        """Stop everything; the server is about to end."""
+        """Stop everything; the server is about to end. A training that still saves is let be."""
         self._is_closed = True
         open_works = [work for work in self._works.values() if work.is_open]
         for work in open_works:
             self.cancel(work)
         followers = [work.follower for work in open_works if work.follower is not None]
         if followers:
-            await asyncio.wait(followers, timeout=PATIENCE_S + 1.0)
+            _, still = await asyncio.wait(followers, timeout=PATIENCE_S + 1.0)
+            for follower in still:
+                follower.cancel()
 
     def _begin_waiting(self) -> None:
         running = sum(work.state == "running" for work in self._works.values())
@@ -171,15 +183,7 @@ class Workbench:
     async def _follow(self, work: Work) -> None:
         """Run a command to its end and note what it says."""
         try:
-            work.process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "yardmaster.cli.child", str(os.getpid()), *work.words,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                # A group of its own: Ctrl-C in the server's terminal is for the server.
-                start_new_session=True,
-                env={name: text for name, text in os.environ.items() if name not in SECRETS},
-            )  # fmt: skip
+            work.process = _started(work.words)
         except OSError as error:
             work.output.append(f"Cannot start it: {error.strerror or error}.")
             self._end(work, "failed")
@@ -187,7 +191,7 @@ class Workbench:
         if work.is_cancelled:  # while it was being started
             _signal(work.process, signal.SIGKILL)
         await self._listen(work, work.process)
-        work.exit_code = await work.process.wait()
+        work.exit_code = await _ended(work.process)
         if work.exit_code < 0:
             _remove_unfinished(work.folder, work.process.pid)
         if work.is_cancelled and work.exit_code != 0:
@@ -195,22 +199,31 @@ class Workbench:
         else:
             self._end(work, "finished" if work.exit_code == 0 else "failed")
 
-    async def _listen(self, work: Work, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None  # noqa: S101  (asked for above)
-        while True:
-            try:
-                line = await process.stdout.readline()
-            except ValueError:  # a line longer than the buffer
-                continue
-            if not line:
-                return
-            text = line.decode("utf-8", errors="replace").rstrip()[:LONGEST_LINE]
-            found = _PROGRESS.match(text)
-            if found:
-                work.done, work.total = (int(one.replace(",", "")) for one in found.groups())
-            elif text:
-                work.output.append(text)
-            self.version += 1
+    async def _listen(self, work: Work, process: subprocess.Popen[bytes]) -> None:
+        reader = asyncio.StreamReader()
+        pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), process.stdout
+        )
+        try:
+            while True:
+                try:
+                    line = await reader.readline()
+                except ValueError:  # a line longer than the buffer
+                    continue
+                if not line:
+                    return
+                self._note(work, line.decode("utf-8", errors="replace").rstrip()[:LONGEST_LINE])
+        finally:
+            pipe.close()
+
+    def _note(self, work: Work, text: str) -> None:
+        """Keep a line that a command wrote; one of progress moves its bar."""
+        found = _PROGRESS.match(text)
+        if found:
+            work.done, work.total = (int(one.replace(",", "")) for one in found.groups())
+        elif text:
+            work.output.append(text)
+        self.version += 1
 
     def _end(self, work: Work, state: State) -> None:
         work.state = state
@@ -226,10 +239,32 @@ class Workbench:
             del self._works[work.number]
 
 
-def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.send_signal(number)
+def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a command.
+
+    Not one of asyncio's own processes: those are killed when their loop ends, saving or not.
+    """
+    return subprocess.Popen(  # noqa: S603  (words that the caller has checked)
+        [sys.executable, "-m", "yardmaster.cli.child", str(os.getpid()), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        # A group of its own: Ctrl-C in the server's terminal is for the server.
+        start_new_session=True,
+        env={name: text for name, text in os.environ.items() if name not in SECRETS},
+    )
+
+
+async def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a command that has closed its output, and return how it ended."""
+    while (code := process.poll()) is None:  # noqa: ASYNC110  (the kernel tells nobody else)
+        await asyncio.sleep(_LOOK_S)
+    return code
+
+
+def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        process.send_signal(number)
 
 
 def _remove_unfinished(folder: Path, pid: int) -> None:

@@ -16,8 +16,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from yardmaster.dashboard.desk import Desk
+from yardmaster.dashboard.plain_files import read_plain
 from yardmaster.dashboard.refusals import Refusal
-from yardmaster.dashboard.serving import answer
+from yardmaster.dashboard.serving import answer, number_of
 
 if TYPE_CHECKING:
     from yardmaster.experiments.plan import Plan
@@ -91,7 +92,7 @@ def read_run(name: str, folder: Path) -> Ran:
             409, f"{name} is a run of {plan.command}: only those of simulate and compare are."
         )
     try:
-        summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        summary = json.loads(read_plain(folder / "summary.json"))
         rows = tuple(dict(row) for row in summary)
     except (OSError, ValueError, TypeError):
         raise Refusal(409, f"The summary.json of {name} is missing or damaged.") from None
@@ -241,8 +242,8 @@ def routes(desk: Desk) -> list[BaseRoute]:
         if not 1 <= len(names) <= MOST_RUNS:
             raise Refusal(400, f"Name one comparison, or two to {MOST_RUNS} runs: ?run=A&run=B.")
         folders = [desk.runs.resolve(name) for name in names]
-        workload = whole_number(request, "workload")
-        baseline = whole_number(request, "baseline")
+        workload = number_of(request, "workload")
+        baseline = number_of(request, "baseline")
         key = (tuple(zip(names, map(_changed, folders), strict=True)), workload, baseline)
         with lock:
             found = ready.get(key)
@@ -262,15 +263,3 @@ def _changed(folder: Path) -> int:
     """Return when a run was written; runs appear complete and are replaced as a whole."""
     meta = folder / "meta.json"
     return meta.stat().st_mtime_ns if meta.is_file() else 0
-
-
-def whole_number(request: Request, name: str) -> int:
-    """Return a number of the address, 0 if it is not there.
-
-    Raises:
-        Refusal: if it is no number.
-    """
-    text = request.query_params.get(name, "0")
-    if not text.isdigit() or len(text) > 9:
-        raise Refusal(400, f"{name} must be a whole number, got {text!r}.")
-    return int(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -20,8 +19,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from yardmaster.dashboard.desk import Desk
+from yardmaster.dashboard.plain_files import read_plain
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.serving import PULSE_S, answer, event_stream
+from yardmaster.dashboard.signs_of_life import live_state
 from yardmaster.dashboard.tails import Record, Tail
 
 MOST_DECISIONS = 40
@@ -31,8 +32,6 @@ MOST_SAMPLES = 1_200
 """Samples of a telemetry curve that are sent at first."""
 MOST_COMPARED = 500
 QUEUE_SHOWN = 50
-SILENT_S = 30.0
-"""Without a sign of life for so long, a run counts as gone."""
 _OPEN = ("running", "waiting")
 
 
@@ -68,17 +67,11 @@ async def _changes(path: Path) -> AsyncIterator[dict[str, Any] | None]:
 def about_run(path: Path) -> Record:
     """Return what live.json says, and whether the scheduler gives signs of life."""
     about = _json(path / "live.json")
-    try:
-        seen_s = (path / "heartbeat.json").stat().st_mtime
-    except OSError:
-        seen_s = float(about.get("began_unix_s") or 0.0)
-    state = str(about.get("state", "unknown"))
-    is_silent = state == "running" and time.time() - seen_s > SILENT_S
     kept = (
         "kind", "mode", "scheduler", "workload", "began_unix_s", "ended_unix_s", "host", "pid",
         "nodes", "jobs", "restarts", "telemetry",
     )  # fmt: skip
-    return {key: about.get(key) for key in kept} | {"state": "silent" if is_silent else state}
+    return {key: about.get(key) for key in kept} | {"state": live_state(path, about)}
 
 
 class Watched:
@@ -103,10 +96,12 @@ class Watched:
         about = about_run(self._path)
         if about != self._about:
             found["about"] = self._about = about
-        lines = self._audit.read_all()
-        for line in lines:
-            self._take(line)
-        if lines:
+        is_new = False
+        while lines := self._audit.read():  # piece by piece: an audit of weeks is long
+            is_new = True
+            for line in lines:
+                self._take(line)
+        if is_new:
             found["book"] = self._book()
         samples = self._telemetry.read_all()
         if samples:
@@ -186,6 +181,8 @@ class Watched:
             "time_s": self._time_s,
             "counts": counts,
             "running": running[:MOST_JOBS],
+            "running_jobs": len(running),
+            "held_gpus": sum(_gpus(job) for job in running),
             "ended": ended[-MOST_JOBS:][::-1],
             "queue": self._queue | {"jobs": queued},
             "seen": self._seen,
@@ -195,13 +192,28 @@ class Watched:
             "shadow": self._compared(),
         }
 
-    def _compared(self) -> list[Record]:
-        """Return, per job, when we would have started it and when it really started."""
-        found = []
-        for name, wanted_s in list(self._wanted_s.items())[-MOST_COMPARED:]:
-            real_s = self._jobs.get(name, {}).get("first_start_s")
-            found.append({"job": name, "wanted_s": wanted_s, "real_s": real_s})
-        return found[::-1]
+    def _compared(self) -> Record:
+        """Return when we would have started jobs and when they really started.
+
+        No average: a job is wanted only while it waits, so that no wanted one ever started earlier
+        than we would have had it. Those that did are among the ones nobody wanted.
+        """
+        real_s = {
+            name: job["first_start_s"]
+            for name, job in self._jobs.items()
+            if job.get("first_start_s") is not None
+        }
+        unwanted = [name for name in real_s if name not in self._wanted_s]
+        shown = [*unwanted[-MOST_COMPARED:], *list(self._wanted_s)[-MOST_COMPARED:]]
+        return {
+            "wanted": len(self._wanted_s),
+            "wanted_started": sum(name in real_s for name in self._wanted_s),
+            "unwanted_started": len(unwanted),
+            "rows": [
+                {"job": name, "wanted_s": self._wanted_s.get(name), "real_s": real_s.get(name)}
+                for name in reversed(shown)
+            ],
+        }
 
 
 def telemetry_columns(samples: list[Record], most: int) -> Record:
@@ -233,6 +245,11 @@ def telemetry_columns(samples: list[Record], most: int) -> Record:
     }
 
 
+def _gpus(job: Record) -> float:
+    gpus = job.get("gpus")
+    return gpus if isinstance(gpus, int | float) else 0
+
+
 def _number(line: Record) -> int:
     """Return the number of a line of the audit; −1 if there is none."""
     number = line.get("n")
@@ -249,7 +266,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _json(path: Path) -> Record:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_plain(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

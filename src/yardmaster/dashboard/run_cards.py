@@ -15,9 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from yardmaster.dashboard.plain_files import open_plain, read_plain
+from yardmaster.dashboard.signs_of_life import live_state
+
 Record = Mapping[str, Any]
-LARGEST_FILE = 32_000_000
-"""Bytes of a text file that is read for a card."""
 TAIL = 4096
 """Bytes at the end of a growing file in which its last line is looked for."""
 SHOWN = ("mean_jct_s", "mean_wait_s", "utilisation")
@@ -30,7 +31,7 @@ class Card:
     Attributes:
         name: path below the folder of runs.
         kind: simulate, compare, whatif, eta, train, tune, experiment, evaluate, live or unknown.
-        status: finished, running, interrupted, failed, stopped or damaged.
+        status: finished, running, interrupted, killed, silent, failed, stopped or damaged.
         sentence: what is wrong, where something is.
         headline: the main result in a few words.
         workload: what was run.
@@ -158,7 +159,7 @@ def _trained(card: Card, path: Path) -> Card:
     steps = max(int(about.get("steps") or 0), int(last.get("steps") or 0))
     status = str(about["status"])
     if status == "running" and not _is_held(path / ".lock"):
-        status = "interrupted"
+        status = "killed"
     metric, best = str(about["metric"]), about.get("best")
     words = f"{steps:,} of {total:,} steps" if steps < total else f"{steps:,} steps"
     words = words.replace(",", "\u202f")
@@ -181,7 +182,7 @@ def _trained(card: Card, path: Path) -> Card:
 
 def _tuned(card: Card, path: Path) -> Card:
     """Read a sweep of `tune`."""
-    trials = sum(1 for one in (path / "trials").iterdir()) if (path / "trials").is_dir() else 0
+    trials = len(_inside(path / "trials"))
     is_done = (path / "best.toml").is_file()
     return replace(
         card,
@@ -215,7 +216,7 @@ def _studied(card: Card, path: Path) -> Card:
 def _trainings(card: Card, path: Path) -> Card:
     """Read a study of many trainings."""
     folder = path / "trainings"
-    made = sum(1 for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else 0
+    made = sum(one.is_dir() for one in _inside(folder))
     return replace(
         card,
         kind="experiment",
@@ -241,7 +242,7 @@ def _evaluated(card: Card, path: Path) -> Card:
 def _live(card: Card, path: Path) -> Card:
     """Read the folder of a live run."""
     found = _json(path / "live.json")
-    status = str(found["state"])
+    status = live_state(path, {"state": found["state"], "began_unix_s": found.get("began_unix_s")})
     begun, ended = _number(found.get("began_unix_s")), _number(found.get("ended_unix_s"))
     gpus = sum(int(node.get("gpus", 0)) for node in found.get("nodes", ()))
     return replace(
@@ -317,19 +318,22 @@ def _toml(path: Path) -> Record:
 
 def _parsed(path: Path, parse: Callable[[str], Any]) -> Any:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise _DamagedError(f"{path.name} is too large")
-        return parse(path.read_text(encoding="utf-8"))
+        return parse(read_plain(path))
     except FileNotFoundError:
         raise _DamagedError(f"{path.name} is missing") from None
     except (OSError, ValueError, RecursionError):
         raise _DamagedError(f"{path.name} cannot be read") from None
 
 
+def _inside(folder: Path) -> list[Path]:
+    """Return what is in a folder of a run; nothing if it is a link."""
+    return list(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+
+
 def _last_line(path: Path) -> Record:
     """Return the last whole record of a file of JSON lines; empty if there is none."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             file.seek(max(file.seek(0, os.SEEK_END) - TAIL, 0))
             lines = file.read().split(b"\n")[:-1]
         found = json.loads(lines[-1]) if lines else {}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
+from yardmaster.dashboard.plain_files import trap_in
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.run_cards import Card, card_of, is_run, watched_files
 
@@ -41,7 +42,7 @@ class RunsFolder:
             name: the run's path relative to the folder, with `/` between its parts.
 
         Raises:
-            Refusal: if it would leave the folder (also by a link), or is not there.
+            Refusal: if it would leave the folder (also by a link, or one in it), or is not there.
         """
         parts = name.split("/")
         if not name or len(name) > LONGEST_NAME or "\0" in name or "\\" in name:
@@ -54,6 +55,11 @@ class RunsFolder:
             raise Refusal(404, f"There is no run named {name!r}.") from None
         if not path.is_relative_to(self.path) or path == self.path or not path.is_dir():
             raise Refusal(404, f"There is no run named {name!r}.")
+        trap = trap_in(path, self.path)
+        if trap:
+            raise Refusal(
+                403, f"{trap} in {name} is a link out of the folder of runs, or a pipe: not opened."
+            )
         return path
 
     def index(self) -> tuple[Card, ...]:
@@ -77,7 +83,7 @@ class RunsFolder:
             signature = _signature(path)
             known = self._cards.get(name)
             # Whoever works on a run may die without leaving a trace in its files.
-            is_settled = known is not None and known[1].status != "running"
+            is_settled = known is not None and known[1].status not in {"running", "silent"}
             if known is not None and is_settled and known[0] == signature:
                 found[name] = known
             elif time.monotonic() < deadline:

@@ -20,7 +20,7 @@ from yardmaster.dashboard.desk import Desk
 from yardmaster.dashboard.job_lives import life, moments, situation
 from yardmaster.dashboard.recorded_reasons import RecordedReasons
 from yardmaster.dashboard.refusals import Refusal
-from yardmaster.dashboard.serving import answer
+from yardmaster.dashboard.serving import answer, number_of
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.saved_schedules import list_simulations
 from yardmaster.report.schedule_blob import encode
@@ -82,15 +82,3 @@ def routes(desk: Desk) -> list[BaseRoute]:
         Route("/api/schedule-list/{run:path}", simulations),
         Route("/api/schedule-job/{run:path}", job),
     ]
-
-
-def number_of(request: Request, name: str) -> int:
-    """Return a number from the query, 0 if it is not given.
-
-    Raises:
-        Refusal: if it is something else.
-    """
-    text = request.query_params.get(name, "0")
-    if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise Refusal(400, f"{name} is a number, counted from 0.")
-    return int(text)

@@ -49,6 +49,18 @@ async def json_body(request: Request) -> dict[str, Any]:
     return value
 
 
+def number_of(request: Request, name: str) -> int:
+    """Return a number from the query, 0 if it is not given.
+
+    Raises:
+        Refusal: if it is something else.
+    """
+    text = request.query_params.get(name, "0")
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise Refusal(400, f"{name} must be a whole number, counted from 0.")
+    return int(text)
+
+
 def event_stream(
     desk: Desk, request: Request, events: AsyncIterator[Mapping[str, Any] | None]
 ) -> Response:

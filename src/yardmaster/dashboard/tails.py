@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from yardmaster.dashboard.plain_files import open_plain
+
 Record = dict[str, Any]
 MOST_BYTES = 4_000_000
 """Read at once; a larger file comes in several pieces."""
@@ -40,7 +42,7 @@ class Tail:
         """Return new records of one piece; lines that make no sense are passed over."""
         self.restarted = False
         try:
-            with self.path.open("rb") as file:
+            with open_plain(self.path) as file:
                 status = os.fstat(file.fileno())
                 identity = (status.st_dev, status.st_ino)
                 if identity != self._file or status.st_size < self._offset:

@@ -76,7 +76,7 @@ def ask_to_stop(folder: Path, name: str) -> int:
                 409,
                 f"The training in {name} is part of another program (process {pid}); stop that.",
             )
-        signal.pidfd_send_signal(handle, signal.SIGINT)
+        signal.pidfd_send_signal(handle, _polite_signal(pid))
     except PermissionError:
         raise Refusal(403, f"The training in {name} belongs to another user.") from None
     except ProcessLookupError:
@@ -86,12 +86,22 @@ def ask_to_stop(folder: Path, name: str) -> int:
     return pid
 
 
+def _polite_signal(pid: int) -> signal.Signals:
+    """Return what asks to stop once, however often it is sent, where the process knows it."""
+    is_ours = "yardmaster.cli.child" in _words(pid)
+    return signal.SIGHUP if is_ours else signal.SIGINT
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
 def is_command(pid: int) -> bool:
     """Whether a process is `yardmaster train`, which stops alone and can be resumed."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return False
+    words = _words(pid)
     places = [place for place, word in enumerate(words) if word == "train"]
     names = {"yardmaster", "yardmaster.cli.child", "__main__.py"}
     return bool(places) and any(Path(word).name in names for word in words[: places[0]])

@@ -7,6 +7,7 @@ import json
 import math
 import tomllib
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from yardmaster.dashboard.desk import Desk
+from yardmaster.dashboard.plain_files import read_plain
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.security import require_intent
 from yardmaster.dashboard.serving import PULSE_S, answer, event_stream, json_body
@@ -99,9 +101,11 @@ def _within(desk: Desk, name: str) -> list[Record]:
     path = desk.runs.resolve(name)
     if RunFolder(path).is_run():
         return []
-    inner = [f"{name}/{part}/{one.name}" for part in STUDIES for one in _folders(path / part)]
-    found = [(one, RunFolder(desk.runs.path / one)) for one in inner]
-    return [{"run": one, "about": _about(folder)} for one, folder in found if folder.is_run()]
+    found = []
+    for inner in (f"{name}/{part}/{one.name}" for part in STUDIES for one in _folders(path / part)):
+        with suppress(Refusal):  # a folder without a training, or one that leads elsewhere
+            found.append({"run": inner, "about": _about(training_folder(desk, inner))})
+    return found
 
 
 def _folders(path: Path) -> list[Path]:
@@ -239,7 +243,7 @@ def columns_of(records: list[Record]) -> dict[str, list[Any]]:
 
 def _json(path: Path) -> Record:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_plain(path))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -247,6 +251,6 @@ def _json(path: Path) -> Record:
 
 def _toml(path: Path) -> Record:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_plain(path))
     except (OSError, ValueError):
         return {}

@@ -16,12 +16,17 @@ import numpy as np
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.plan import Plan
-from yardmaster.experiments.run_directory import read_inputs
+from yardmaster.experiments.run_directory import is_run_directory, read_inputs
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Cause, Outcome, Schedule
 from yardmaster.model.site import Outage
 from yardmaster.model.workload import Workload
-from yardmaster.schedulers.language import BANDIT_PREFIX, META_PREFIX, POLICY_PREFIX
+from yardmaster.schedulers.language import (
+    BANDIT_PREFIX,
+    META_PREFIX,
+    POLICY_PREFIX,
+    order_files,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,6 +64,8 @@ def list_simulations(path: Path) -> list[Simulation]:
     Raises:
         YardmasterError: if the folder is damaged, or a run of another kind.
     """
+    if not is_run_directory(path):
+        raise YardmasterError(f"{path} is not a run of `simulate` or `compare`.")
     rows = _rows(path)
     return [
         Simulation(number, str(row["scheduler"]), str(row["workload"]))
@@ -74,11 +81,13 @@ def read_schedule(path: Path, number: int = 0, *, runs_code: bool = True) -> Sav
         path: the run directory.
         number: which of its simulations, from 0.
         runs_code: whether a user's own order, a Python file that lies in the folder, may be run to
-            make a schedule again. Whoever only looks at a folder of others should not run it.
+            make a schedule again. Whoever only looks at a folder of others should not run it; nor
+            is then any file read that the run names and that does not lie in its folder.
 
     Raises:
         YardmasterError: if the run keeps no schedules, has no such simulation or is damaged; or if
-            the schedule could be had only by running code that may not be run.
+            the schedule could be had only by running code that may not be run, or by reading files
+            from elsewhere.
     """
     plan, workloads = read_inputs(path)
     if plan.command not in {"simulate", "compare"}:
@@ -96,6 +105,8 @@ def read_schedule(path: Path, number: int = 0, *, runs_code: bool = True) -> Sav
             f"{chosen.scheduler} is an order in a Python file, and the run does not keep its"
             " schedules; `yardmaster simulate` with that order makes a run that does."
         )
+    if not runs_code:
+        _refuse_files_from_elsewhere(path, plan, [] if is_stored else [chosen.scheduler])
     schedule = (
         _stored(path, plan, workload, chosen.scheduler)
         if is_stored
@@ -103,6 +114,19 @@ def read_schedule(path: Path, number: int = 0, *, runs_code: bool = True) -> Sav
     )
     expected = _fingerprints(path).get(f"{chosen.scheduler} on {chosen.workload}")
     return SavedSchedule(schedule, is_stored, schedule.fingerprint() == expected)
+
+
+def _refuse_files_from_elsewhere(path: Path, plan: Plan, schedulers: list[str]) -> None:
+    """Complain about a cluster or policy outside of the run's folder, which keeps copies."""
+    files = list(order_files(schedulers).values())
+    if "/" in plan.cluster or plan.cluster.endswith(".toml"):
+        files.append(Path(plan.cluster))
+    for file in files:
+        if not file.resolve().is_relative_to(path.resolve()):
+            raise YardmasterError(
+                f"{path.name} names {file}, which does not lie in its folder and is not read;"
+                " `yardmaster rerun` reads it."
+            )
 
 
 def _is_code(scheduler: str) -> bool:

@@ -43,7 +43,8 @@ runner began), `temperature_c`}]; a number that the card does not tell is null.
 **jobs/NAME/**: `job.json` (`id`, `command`, `gpus`, `submit_s`, `estimate_s`, `timeout_s`,
 `retries`, …), and of each attempt k = 1, 2, …: `attempt-k/process.json` (`pid`, `pid_start`,
 `boot`, `start_s`, `slots`, `devices`), `attempt-k/begun` (empty: the command may have run),
-`attempt-k/exit.json` (`exit_code`, `end_unix_s`), `attempt-k/stdout.log`, `attempt-k/stderr.log`.
+`attempt-k/exit.json` (`exit_code`, `end_unix_s`), `attempt-k/stdout.log`, `attempt-k/stderr.log`,
+and, of one that was ended because the run stopped, `attempt-k/stopped` (`unix_s`, `is_asked`).
 On `ray` also `attempt-k/submission.json` (where it was sent, before it is) and
 `attempt-k/outcome.json` (`fate`: ended | lost | stopped | never ran); the rest of an attempt's
 files lie on its node where that does not see this folder, and only the ends of its logs come back.
@@ -70,11 +71,22 @@ ABOUT, AUDIT, TELEMETRY, HEARTBEAT, JOBS, LOCK = (
 )  # fmt: skip
 
 
-def write_json(path: Path, record: Mapping[str, Any]) -> None:
-    """Replace a JSON file as a whole: nobody ever reads half of it."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps(record, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    part.replace(path)
+def write_json(path: Path, record: Mapping[str, Any], *, is_durable: bool = True) -> None:
+    """Replace a JSON file as a whole: nobody ever reads half of it.
+
+    What is durable is on the disk before it takes the old file's place, so that a power cut leaves
+    the one or the other; that costs a few milliseconds.
+    """
+    with _part_of(path).open("w", encoding="utf-8") as file:
+        file.write(json.dumps(record, indent=1, allow_nan=False) + "\n")
+        if is_durable:
+            file.flush()
+            os.fsync(file.fileno())
+    _part_of(path).replace(path)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -92,6 +104,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return record
 
 
+def read_whole(path: Path, *needed: str) -> dict[str, Any] | None:
+    """Return a JSON object with these entries; None if it is missing, or a power cut spoilt it."""
+    try:
+        record = read_json(path)
+    except YardmasterError:
+        return None
+    return record if all(name in record for name in needed) else None
+
+
 class LiveFolder:
     """The folder of one live run, held by one process at a time."""
 
@@ -103,7 +124,8 @@ class LiveFolder:
         """
         self.path = path
         there = {entry.name for entry in path.iterdir()} if path.exists() else set()
-        if there - {LOCK} and ABOUT not in there:
+        begun = {LOCK, _part_of(path / ABOUT).name}  # what a crash at the very begin leaves
+        if there - begun and ABOUT not in there:
             raise YardmasterError(f"{path} holds something else; name an empty folder.")
         path.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
@@ -157,7 +179,7 @@ class LiveFolder:
         if now - self._beat_s >= 1.0:
             self._beat_s = now
             record = {"unix_s": round(time.time(), 3), "pid": os.getpid(), **fields}
-            write_json(self.path / HEARTBEAT, record)
+            write_json(self.path / HEARTBEAT, record, is_durable=False)
 
     def close(self) -> None:
         """Let go of the folder."""

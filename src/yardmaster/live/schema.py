@@ -30,13 +30,15 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.decision import Decision
 from yardmaster.live.state import State
 from yardmaster.model.cluster import Cluster, NodeGroup, from_groups
-from yardmaster.model.columns import LABEL_COLUMNS, Labels
+from yardmaster.model.columns import LABEL_COLUMNS, IntArray, Labels
 from yardmaster.model.gpus import gpu_type
 from yardmaster.names import did_you_mean
 
 VERSION = 1
 MOST_JOBS = 50_000
 MOST_NODES = 10_000
+LARGEST = 1e15
+"""Of any number: whole seconds up to it are told apart."""
 MOST_WHY = 1_000
 """Jobs of the order, from its head, that come with a reason."""
 _NUMBERS = {"submit_s": math.nan, "estimate_s": math.nan, "gpus": 1.0, "priority": 0.0,
@@ -72,7 +74,7 @@ def read_state(asked: object) -> State:
     }
     columns |= {name: Labels.of([_label(job, name, place) for place, job in enumerate(jobs)])
                 for name in _LABELS}  # fmt: skip
-    columns["id"] = np.array([str(job["id"]) for job in jobs], dtype=np.str_)
+    columns["id"] = np.array([_id(job, place) for place, job in enumerate(jobs)], dtype=np.str_)
     lacking = np.flatnonzero(np.isnan(columns["estimate_s"]) | np.isnan(columns["submit_s"]))
     if len(lacking):
         raise YardmasterError(f"jobs[{lacking[0]}] needs submit_s and estimate_s.")
@@ -80,12 +82,17 @@ def read_state(asked: object) -> State:
     time_s = _number(asked, "time_s", None, math.nan)
     if math.isnan(time_s):
         raise YardmasterError("time_s is needed: now, on the clock of submit_s.")
+    late = np.flatnonzero(columns["submit_s"] > time_s)
+    if len(late):
+        raise YardmasterError(f"jobs[{late[0]}] is submitted after now (time_s).")
+    holdings = _holdings(jobs, names)
+    _check_room(holdings, cluster, names)
     return State.of(
         time_s=time_s,
         columns=columns,
         since_s=np.array([_number(job, "start_s", place) for place, job in enumerate(jobs)]),
-        is_held=np.array([job.get("held") is True for job in jobs], dtype=np.bool_),
-        holdings=_holdings(jobs, names),
+        is_held=np.array([_held(job, place) for place, job in enumerate(jobs)], dtype=np.bool_),
+        holdings=holdings,
         blocked=blocked,
         cluster=cluster,
         node_names=names,
@@ -143,17 +150,40 @@ def _number(
     value = found.get(name)
     if value is None:
         return missing
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        where = name if place is None else f"jobs[{place}].{name}"
+    where = name if place is None else f"jobs[{place}].{name}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
         raise YardmasterError(f"{where} must be a number, got {value!r}.")
+    if not -LARGEST <= value <= LARGEST:  # NaN, too, is not within
+        raise YardmasterError(f"{where} must be a number between ±{LARGEST:g}.")
     return float(value)
+
+
+def _held(job: Mapping[str, Any], place: int) -> bool:
+    value = job.get("held")
+    if value is not None and not isinstance(value, bool):
+        raise YardmasterError(f"jobs[{place}].held must be true or false, got {value!r}.")
+    return bool(value)
+
+
+def _id(job: Mapping[str, Any], place: int) -> str:
+    value = job["id"]
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise YardmasterError(f"jobs[{place}].id must be a text or a whole number, got {value!r}.")
+    return _text(str(value), f"jobs[{place}].id")
+
+
+def _text(value: str, where: str) -> str:
+    """Return a text that can be given back as it came: half a character cannot, nor can a NUL."""
+    if "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise YardmasterError(f"{where} is no text that can be written: {value!r}.")
+    return value
 
 
 def _label(job: Mapping[str, Any], name: str, place: int) -> str | None:
     value = job.get(name)
     if value is not None and not isinstance(value, str):
         raise YardmasterError(f"jobs[{place}].{name} must be a text, got {value!r}.")
-    return value
+    return None if value is None else _text(value, f"jobs[{place}].{name}")
 
 
 def _cluster(nodes: Sequence[Any]) -> tuple[Cluster, tuple[str, ...], Any]:
@@ -168,7 +198,7 @@ def _cluster(nodes: Sequence[Any]) -> tuple[Cluster, tuple[str, ...], Any]:
                 raise YardmasterError(f"nodes[{place}]: GPUs must be a number up to 1,024.")
         kind = gpu_type(str(node.get("gpu_type", "A100")))
         groups.append(NodeGroup(count=1, gpu_type=kind, gpus=int(gpus or 0)))
-        names.append(str(node["name"]))
+        names.append(_text(node["name"], f"nodes[{place}].name"))
         blocked.append(int(lost))
     if len(set(names)) < len(names):
         raise YardmasterError("nodes: two have the same name.")
@@ -179,13 +209,35 @@ def _holdings(jobs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Any:
     number = {name: place for place, name in enumerate(names)}
     rows = []
     for place, job in enumerate(jobs):
-        for held in job.get("nodes") or ():
-            is_pair = isinstance(held, list) and len(held) == 2 and held[0] in number
-            if not is_pair or not isinstance(held[1], int) or not 1 <= held[1] <= 1024:
-                raise YardmasterError(
-                    f"jobs[{place}].nodes must be pairs of a node's name and its GPUs."
-                )
+        held_nodes = job.get("nodes") or []
+        if not isinstance(held_nodes, list) or not all(_is_pair(one, number) for one in held_nodes):
+            raise YardmasterError(
+                f"jobs[{place}].nodes must be pairs of a node's name and its GPUs."
+            )
+        for held in held_nodes:
             if job.get("start_s") is None:
                 raise YardmasterError(f"jobs[{place}] holds GPUs but has no start_s.")
             rows.append((place, number[held[0]], held[1]))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _is_pair(held: object, known: Mapping[str, int]) -> bool:
+    """Whether it is a node's name and a number of GPUs."""
+    if not isinstance(held, list) or len(held) != 2:
+        return False
+    name, gpus = held
+    if not isinstance(name, str) or name not in known:
+        return False
+    return isinstance(gpus, int) and not isinstance(gpus, bool) and 1 <= gpus <= 1024
+
+
+def _check_room(holdings: IntArray, cluster: Cluster, names: Sequence[str]) -> None:
+    """Refuse nodes on which jobs hold more than there is."""
+    held = np.bincount(holdings[:, 1], holdings[:, 2], minlength=cluster.nodes)
+    full = np.flatnonzero(held > cluster.node_gpus)
+    if len(full):
+        node = full[0]
+        raise YardmasterError(
+            f"nodes[{node}] ({names[node]}): jobs hold {held[node]:.0f} GPUs of its"
+            f" {cluster.node_gpus[node]}."
+        )

@@ -48,10 +48,11 @@ def create_service(decider: Decider, token: str) -> Starlette:
 
     async def rank(request: Request) -> JSONResponse:
         _check_token(request, token)
+        body = await _body(request)  # before taking a place: who sends slowly keeps nobody out
         if not waiting.acquire(blocking=False):
             raise _Refusal(503, f"{MOST_WAITING} requests are waiting already; ask again later.")
         try:
-            return await run_in_threadpool(decide, await _body(request))
+            return await run_in_threadpool(decide, body)
         except YardmasterError as error:
             raise _Refusal(422, str(error)) from None
         finally:

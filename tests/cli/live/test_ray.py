@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'yardmaster[ray]'")
+from yardmaster.cli.live.ray import ray
+from yardmaster.errors import YardmasterError
 
 
-def test_no_cluster_is_said_in_one_sentence(tmp_path: Path):
-    """Exit code 2 and the address that nobody answers at, without a traceback; nothing is left."""
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("127.0.0.1:1", "Cannot connect to Ray at 127.0.0.1:1"),
+        ("ray://head:10001", "is not the address of a head"),
+        ("local", "is not the address of a head"),
+    ],
+)
+def test_no_cluster_is_said_in_one_sentence(address, said, tmp_path):
+    """An address at which no head answers is named, soon, and nothing is left of the run."""
     (tmp_path / "jobs.toml").write_text('[[job]]\ncommand = "true"\n')
-    ended = subprocess.run(
-        [sys.executable, "-m", "yardmaster", "live", "ray", "jobs.toml", "--out", "run"],
-        env=os.environ | {"RAY_TMPDIR": str(tmp_path), "RAY_ADDRESS": ""},
-        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert ended.returncode == 2
-    assert "Cannot connect to Ray at auto" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    with pytest.raises(YardmasterError, match=said):
+        ray(tmp_path / "jobs.toml", address=address, out=tmp_path / "run")
     assert not (tmp_path / "run/live.json").exists()

@@ -113,7 +113,7 @@ def test_several_runs_are_looked_at_together(page, dashboard):
     page.get_by_label("Choose small", exact=True).check()
     page.get_by_label("Choose pair", exact=True).check()
     link = page.get_by_role("link", name="Look at them together")
-    assert link.get_attribute("href") == "#/compare?runs=small,pair"
+    assert link.get_attribute("href") == "#/compare?run=small&run=pair"
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_a_thousand_runs_in_a_second(thousand, open_page, shoot):
         took = page.evaluate(_OPEN_LIST)
     assert took < 1000
     page.mouse.wheel(0, 60_000)
-    page.wait_for_function("document.querySelectorAll('table.runs tbody tr').length > 150")
+    page.locator("table.runs tbody tr").nth(150).wait_for(state="attached")
 
 
 @pytest.mark.usefixtures("small", "pair")
@@ -187,3 +187,37 @@ def test_the_theme_is_kept(page, dashboard):
     page.reload()
     page.get_by_role("button", name="Colours: dark").wait_for()
     assert page.evaluate(paper) != light
+
+
+def test_a_change_leaves_focus_and_place_alone(page, dashboard, small):
+    """A run that appears takes neither the focus from a box nor the page from where it is."""
+    for number in range(60):
+        shutil.copytree(small, dashboard.runs / f"many-{number:02d}")
+    page.goto(dashboard.url)
+    box = page.get_by_label("Choose many-07", exact=True)
+    box.wait_for()
+    box.focus()
+    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    before = page.evaluate("scrollY")
+    assert before > 300
+    page.locator("tr[data-name=many-07]").evaluate("row => { row.dataset.old = 'yes'; }")
+    (dashboard.runs / "many-08" / "summary.json").unlink()
+    page.locator("tr.damaged[data-name=many-08]").wait_for(state="attached", timeout=5000)
+    assert page.locator("[data-old]").count() == 0, "the row was made anew"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Choose many-07"
+    assert abs(page.evaluate("scrollY") - before) < 40
+    for number in range(60):
+        shutil.rmtree(dashboard.runs / f"many-{number:02d}")
+
+
+def test_runs_with_commas_in_their_names_are_compared(page, dashboard, small):
+    """Such a name is one run, not two."""
+    for name in ("a,b", "c,d"):
+        shutil.copytree(small, dashboard.runs / name)
+    page.goto(dashboard.url)
+    for name in ("a,b", "c,d"):
+        page.get_by_label(f"Choose {name}", exact=True).check()
+    page.get_by_role("link", name="Look at them together").click()
+    page.get_by_text("2 schedules of the same 60 jobs.").wait_for()
+    for name in ("a,b", "c,d"):
+        shutil.rmtree(dashboard.runs / name)

@@ -102,7 +102,8 @@ def test_no_cluster_at_the_address(small, tmp_path: Path):
         "from pathlib import Path\n"
         "from yardmaster.experiments.suite.document import load_suite\n"
         "from yardmaster.experiments.suite.run import run_suite\n"
-        "run_suite(load_suite(sys.argv[1]), Path(sys.argv[2]), engine='ray', address='auto')\n"
+        "suite, folder = load_suite(sys.argv[1]), Path(sys.argv[2])\n"
+        "run_suite(suite, folder, engine='ray', address='127.0.0.1:1')\n"
     )
     document = tmp_path / "small.toml"
     document.write_text(small.to_toml())
@@ -111,4 +112,4 @@ def test_no_cluster_at_the_address(small, tmp_path: Path):
         env=os.environ | {"RAY_TMPDIR": str(tmp_path), "RAY_ADDRESS": ""},
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
-    assert "Cannot connect to Ray at auto" in ended.stderr
+    assert "Cannot connect to Ray at 127.0.0.1:1" in ended.stderr

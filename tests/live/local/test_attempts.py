@@ -114,3 +114,42 @@ def test_a_command_that_does_not_exist_ends_like_in_any_shell(tmp_path):
             ("true",), folder="/no/such/folder", environment=ENVIRONMENT, facts={}
         )
     assert process_of(popen.pid) is None
+
+
+@pytest.mark.parametrize("spoilt", ["", '{"exit_code": 0, "end_un', "[]", "{}"])
+def test_an_ending_that_cannot_be_read_is_none_that_anybody_knows(tmp_path, spoilt):
+    """A file that a power cut spoilt reads as an attempt that went away without a word."""
+    attempt = Attempt(tmp_path / "attempt-1")
+    _, popen = launch(attempt, "exit 0")
+    popen.wait()
+    (attempt.path / "exit.json").write_text(spoilt)
+    assert attempt.ending().exit_code == VANISHED
+    assert attempt.ending().exit_code == VANISHED
+    (attempt.path / "process.json").write_text(spoilt)
+    assert attempt.process() is None
+    assert attempt.facts() is None
+
+
+@pytest.mark.parametrize(
+    ("code", "is_early", "is_asked", "is_stopped"),
+    [
+        (0, True, True, False),
+        (3, True, True, False),
+        (0, False, True, True),
+        (3, False, True, True),
+        (0, False, False, False),
+        (3, False, False, True),
+    ],
+)
+def test_only_what_we_ended_counts_as_no_attempt(tmp_path, code, is_early, is_asked, is_stopped):
+    """Who ended before we asked was not stopped, nor who ended well without being asked."""
+    attempt = Attempt(tmp_path / "attempt-1")
+    assert not attempt.is_stopped
+    _, popen = launch(attempt, f"sleep 0.1; exit {code}")
+    if is_early:
+        popen.wait()
+    attempt.mark_stopped(is_asked=is_asked)
+    if not is_early:
+        assert attempt.is_stopped  # as long as it lives
+    popen.wait()
+    assert attempt.is_stopped is is_stopped

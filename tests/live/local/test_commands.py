@@ -70,6 +70,11 @@ def test_what_is_believed_of_run_times(tmp_path):
         ("[[job]]\nid='a'\ncommand='x'\nsubmit_s=-1", "out of bounds"),
         ("[[jobs]]\nid='a'", "Did you mean 'job'"),
         ("name='x'", "no jobs"),
+        ('[[job]]\nid="a"\ncommand=["x", "a\\u0000b"]', "command holds a character"),
+        ('[[job]]\nid="a"\ncommand="x \\u0000"', "command holds a character"),
+        ('[[job]]\nid="a"\ncommand="x"\nfolder="\\u0000"', "folder holds a character"),
+        ("[[job]]\nid='a'\ncommand='x'\nenvironment={'A=B'='1'}", "can be given 'A=B'"),
+        ("[[job]]\nid='a'\ncommand='x'\nenvironment={''='1'}", "can be given ''"),
         ("[[job", "jobs.toml"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import random
 import signal
@@ -19,6 +20,7 @@ import pytest
 from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import read_lines
 from yardmaster.live.folder import AUDIT, TELEMETRY, read_json
+from yardmaster.live.local.attempts import Attempt
 from yardmaster.live.local.commands import Commands, commands_of
 from yardmaster.live.local.processes import process_of
 from yardmaster.live.local.runner import Result, Settings, run_local
@@ -131,7 +133,7 @@ def test_a_stopped_run_can_be_taken_up_again(tmp_path):
     """SIGTERM ends the jobs cleanly; taken up again, they run from the start, and all get done."""
     jobs = workload(
         *(
-            {"id": f"j{number}", "command": f"sleep 0.4; echo {number} >> {tmp_path}/done"}
+            {"id": f"j{number}", "command": f"sleep 2; echo {number} >> {tmp_path}/done"}
             for number in range(4)
         )
     )
@@ -143,6 +145,38 @@ def test_a_stopped_run_can_be_taken_up_again(tmp_path):
     assert "stopped" in events(tmp_path / "run", "j0")
     assert run(jobs, tmp_path / "run", gpus=4).finished == 4
     assert sorted((tmp_path / "done").read_text().split()) == ["0", "1", "2", "3"]
+    told = events(tmp_path / "run", "j0")
+    assert told == ["submitted", "started", "stopped", "started", "ended"]
+
+
+def test_a_signal_in_the_middle_of_a_launch_stops_that_job_too(tmp_path, monkeypatch):
+    """The job that is being started when SIGTERM comes is asked to end like the others."""
+    launch = Attempt.launch
+
+    def launch_in_a_bad_moment(self, *arguments, **named):
+        started = launch(self, *arguments, **named)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return started
+
+    monkeypatch.setattr(Attempt, "launch", launch_in_a_bad_moment)
+    began = time.monotonic()
+    result = run(workload({"id": "a", "command": "sleep 20"}), tmp_path)
+    assert (result.state, result.unfinished) == ("stopped", 1)
+    assert time.monotonic() - began < 10
+    assert events(tmp_path, "a") == ["submitted", "started", "stopped"]
+
+
+def test_a_stop_that_was_cut_short_is_finished(tmp_path):
+    """A job that was asked to end, by a runner that died then, is ended and run from the start."""
+    command = f"test -e {tmp_path}/there && exit 0; touch {tmp_path}/there; trap '' TERM; sleep 30"
+    jobs, folder = workload({"id": "a", "command": command}), tmp_path / "run"
+    child = _forked(jobs, folder)
+    _wait_for((tmp_path / "there").exists)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    Attempt(folder / "jobs/a/attempt-1").mark_stopped()
+    assert run(jobs, folder, gpus=4) == Result("finished", 1, 0, 0, 1)
+    assert events(folder, "a") == ["submitted", "started", "stopped", "started", "ended"]
 
 
 def _forked(jobs: Commands, folder: Path, seed: int = 0) -> int:
@@ -212,6 +246,28 @@ def test_another_workload_or_other_slots_are_refused(tmp_path):
         run(workload({"id": "a", "command": "true"}), tmp_path, gpus=3)
     with pytest.raises(YardmasterError, match="more than the 2 slots"):
         run(workload({"id": "a", "command": "true", "gpus": 3}), tmp_path)
+
+
+def test_jobs_that_have_changed_are_refused(tmp_path):
+    """A run is taken up with the very jobs it was begun with; nothing is touched otherwise."""
+    run(workload({"id": "a", "command": "true"}), tmp_path)
+    before = (tmp_path / "live.json").read_text()
+    with pytest.raises(YardmasterError, match=r"Job a has changed .* command was"):
+        run(workload({"id": "a", "command": "false"}), tmp_path)
+    with pytest.raises(YardmasterError, match="has a job 'a' that the workload has not"):
+        run(workload({"id": "b", "command": "true"}), tmp_path)
+    assert (tmp_path / "live.json").read_text() == before
+    assert run(workload({"id": "a", "command": "true"}), tmp_path).finished == 1
+
+
+@pytest.mark.parametrize(
+    "odd", [{"grace_s": math.nan}, {"grace_s": -1.0}, {"sample_s": 0.0}, {"sample_s": math.inf}]
+)
+def test_settings_that_cannot_be_are_refused(tmp_path, odd):
+    """No seconds of grace or between samples that make no sense, and no folder for them."""
+    with pytest.raises(YardmasterError, match=next(iter(odd)).replace("_", "-")):
+        run(workload({"id": "a", "command": "true"}), tmp_path / "run", **odd)
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_idle_runner_costs_next_to_nothing(tmp_path):

@@ -47,6 +47,17 @@ def test_a_job_that_is_lost_again_and_again_is_given_up():
     assert fate.is_over
 
 
+def test_what_never_runs_is_asked_for_ever_less_often():
+    """A node that refuses each time is not asked every second for ever."""
+    fate, waits = Fate(), []
+    for _ in range(12):
+        fate.settle(JOB, outcome(NEVER_RAN), 0.0)
+        waits.append(fate.not_before_s)
+    assert waits == sorted(waits)
+    assert (waits[0], waits[1], waits[-1]) == (1.0, 2.0, 300.0)
+    assert not fate.is_over
+
+
 def test_the_folder_remembers_what_was_sent_and_how_it_ended(tmp_path):
     """Attempts come back first to last, with the outcome that was written."""
     journal = Journal(tmp_path)

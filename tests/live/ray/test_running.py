@@ -50,22 +50,23 @@ def test_the_order_is_the_schedulers_and_gpus_of_others_are_left_alone(
     file = tmp_path / "said"
     rows = [
         {"id": f"j{n}", "estimate_s": float(10 - n), "command": spoken(f"j{n}", file, 0.1)}
-        for n in range(5)
+        for n in range(4)
     ]
     ray_host.ask("take", "b")
     run = live_run([*rows, {"id": "bad", "estimate_s": 20.0, "command": "exit 3"}])
     run.start()
     result = run.result()
     ray_host.ask("give", "b")
-    assert (result["state"], result["finished"], result["failed"]) == ("finished", 5, 1)
-    assert [job for _, job, _ in heard(file, "begin")] == ["j4", "j3", "j2", "j1", "j0"]
+    assert (result["state"], result["finished"], result["failed"]) == ("finished", 4, 1)
+    assert [job for _, job, _ in heard(file, "begin")] == ["j3", "j2", "j1", "j0"]
     assert {node for _, _, node in heard(file, "begin")} == {"a"}
+    assert all(one["slots"] == [0] for one in events(run.folder, "started"))
     spans = [(one["start_s"], one["end_s"]) for one in events(run.folder, "ended")]
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
     about = read_json(run.folder / "live.json")
     assert (about["kind"], [node["gpus"] for node in about["nodes"]]) == ("ray", [1, 1])
     likely = replay_log(run.folder)
-    assert len(likely.predicted_end_s) == len(read_log(run.folder).jobs) == 6
+    assert len(likely.predicted_end_s) == len(read_log(run.folder).jobs) == 5
 
 
 def test_a_node_killed_mid_run_loses_nothing_and_runs_nothing_twice_at_once(
@@ -73,7 +74,7 @@ def test_a_node_killed_mid_run_loses_nothing_and_runs_nothing_twice_at_once(
 ):
     """Jobs of the lost node are ended there before they begin again elsewhere, and all get done."""
     file = tmp_path / "said"
-    rows = [{"id": f"j{n}", "command": spoken(f"j{n}", file, 1.5)} for n in range(5)]
+    rows = [{"id": f"j{n}", "command": spoken(f"j{n}", file, 2.0)} for n in range(3)]
     run = live_run(rows)
     run.start()
     wait_for(lambda: [one for one in events(run.folder, "started") if one["node"] == "b"])
@@ -81,11 +82,11 @@ def test_a_node_killed_mid_run_loses_nothing_and_runs_nothing_twice_at_once(
     wait_for(lambda: [one for one in events(run.folder, "ended") if one["is_lost"]])
     ray_host.ask("add", "b")
     result = run.result()
-    assert (result["state"], result["finished"], result["failed"]) == ("finished", 5, 0)
+    assert (result["state"], result["finished"], result["failed"]) == ("finished", 3, 0)
     assert Counter(job for _, job, _ in heard(file, "end")) == Counter(r["id"] for r in rows)
     begun = Counter(job for _, job, _ in heard(file, "begin"))
     (lost,) = [one["job"] for one in events(run.folder, "ended") if one["is_lost"]]
-    assert begun.total() == 6
+    assert begun.total() == 4
     assert begun[lost] == 2
     killed = read_json(run.folder / f"jobs/{lost}/attempt-1/exit.json")
     again_s = max(second for second, job, _ in heard(file, "begin") if job == lost)
@@ -98,8 +99,8 @@ def test_a_node_killed_mid_run_loses_nothing_and_runs_nothing_twice_at_once(
 def test_killed_and_stopped_it_loses_no_job_and_runs_none_twice(live_run, tmp_path):
     """Killed -9 twice and taken up again, every job runs once; stopped ones begin again."""
     file = tmp_path / "said"
-    rows = [{"id": f"j{n}", "command": spoken(f"j{n}", file, 1.0)} for n in range(5)]
-    rows.append({"id": "late", "estimate_s": 99.0, "command": spoken("late", file, 3.0)})
+    rows = [{"id": f"j{n}", "command": spoken(f"j{n}", file, 0.8)} for n in range(4)]
+    rows.append({"id": "late", "estimate_s": 99.0, "command": spoken("late", file, 2.0)})
     run = live_run(rows)
     run.start()
     wait_for(lambda: list(run.folder.glob("jobs/*/attempt-1/submission.json")))
@@ -115,7 +116,7 @@ def test_killed_and_stopped_it_loses_no_job_and_runs_none_twice(live_run, tmp_pa
     assert stopped["found_again"] >= 1
     run.start()
     result = run.result()
-    assert (result["state"], result["finished"], result["failed"]) == ("finished", 6, 0)
+    assert (result["state"], result["finished"], result["failed"]) == ("finished", 5, 0)
     ids = [row["id"] for row in rows]
     again = [one["job"] for one in events(run.folder, "stopped")]
     assert "late" in again
@@ -129,10 +130,10 @@ def test_killed_and_stopped_it_loses_no_job_and_runs_none_twice(live_run, tmp_pa
 def test_a_gpu_is_held_back_while_something_lives_on_there(live_run, tmp_path):
     """What escapes from a job keeps its GPU from the next one, and the reason says so."""
     file = tmp_path / "said"
-    orphan = f"setsid sh -c 'sleep 4; date +%s.%N > {tmp_path}/gone' > /dev/null 2>&1 &"
+    orphan = f"setsid sh -c 'sleep 3; date +%s.%N > {tmp_path}/gone' > /dev/null 2>&1 &"
     rows = [
         {"id": "leaves", "command": orphan + spoken("leaves", file, 0.3)},
-        {"id": "other", "command": spoken("other", file, 6.0), "estimate_s": 2.0},
+        {"id": "other", "command": spoken("other", file, 5.5), "estimate_s": 2.0},
         {"id": "next", "command": spoken("next", file, 0.1), "estimate_s": 3.0},
     ]
     run = live_run(rows, "--node-folder", str(tmp_path / "elsewhere"))

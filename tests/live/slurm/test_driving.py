@@ -12,6 +12,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import read_lines
 from yardmaster.live.folder import AUDIT
 from yardmaster.live.slurm.driving import LONGEST_PAUSE_S
+from yardmaster.live.slurm.ledger import NAME
 from yardmaster.live.slurm.restoring import restore
 
 MINUTES = (7, 3, 9, 2, 8, 4)
@@ -81,7 +82,9 @@ def test_what_people_did_is_left_alone(mini, tmp_path: Path):
     assert touched <= {waits_for, long, short}
     assert short in touched
     assert mini.sites()[by_hand] == 77
+    ledger = (tmp_path / "run" / NAME).read_bytes()
     assert restore(mini.slurm, driver.ledger).others == 1
+    assert (tmp_path / "run" / NAME).read_bytes() == ledger, "a run may be writing it"
     assert mini.sites() == {by_hand: 77}
     assert not {dependent, elsewhere, held, pinned} & touched
 

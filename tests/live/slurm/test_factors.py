@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yardmaster.live.slurm.factors import Queue, Scale, attainable, longest_falling, plan_factors
+from yardmaster.live.slurm.factors import (
+    SLACK,
+    Queue,
+    Scale,
+    attainable,
+    longest_falling,
+    plan_factors,
+)
 
 SCALES = st.builds(
     Scale,
@@ -74,6 +82,17 @@ def test_nobody_is_passed_beyond_the_bound(case: tuple[Queue, Scale]):
 
 @settings(max_examples=200, deadline=None)
 @given(queues())
+def test_nobody_goes_higher_than_needed(case: tuple[Queue, Scale]):
+    """Who is put first stands a little above the highest, not half the bound: others are there."""
+    queue, scale = case
+    bare = Queue(queue.job, queue.base, np.zeros_like(queue.site), np.maximum(queue.base, 1))
+    highest = (bare.base + plan_factors(bare, scale).site).max()
+    room = scale.margin * (1 + SLACK) * len(queue.job)
+    assert highest <= max(queue.base.max(), 1) + room
+
+
+@settings(max_examples=200, deadline=None)
+@given(queues())
 def test_what_stands_right_is_left_alone(case: tuple[Queue, Scale]):
     """Planning once more after the changes were made, and weighed again, changes nothing."""
     queue, scale = case
@@ -115,6 +134,24 @@ def test_one_job_out_of_place_is_one_change():
     numbers = np.roll(np.arange(1, 1001), 1)
     labels = plan_factors(Queue(numbers, wished, np.zeros(1000, np.int64), wished), scale)
     assert np.flatnonzero(labels.changed).tolist() == [0]
+
+
+def test_a_stream_of_newcomers_costs_few_changes():
+    """Jobs that come and go in any place of the order cost hardly more than a change each."""
+    scale, dice = Scale(1_000_000, 86_400.0, 86_400.0), random.Random(1)
+    waiting = [(dice.expovariate(1.0), number, 30 * number) for number in range(100)]
+    factors, changes = dict.fromkeys(range(100), 0), 0
+    for number in range(100, 200):
+        waiting.append((dice.expovariate(1.0), number, 30 * number))
+        waiting.sort()
+        del waiting[dice.randrange(5)]
+        job = np.array([one for _, one, _ in waiting])
+        base = np.array([int(scale.points_per_s * (6000 - since)) for *_, since in waiting])
+        site = np.array([factors.get(one, 0) for one in job.tolist()])
+        labels = plan_factors(Queue(job, base, site, np.maximum(base + site, 1)), scale)
+        factors = dict(zip(job.tolist(), labels.site.tolist(), strict=True))
+        changes += int(labels.changed.sum())
+    assert changes <= 300
 
 
 @given(st.integers(0, 100_000), st.integers(1, 60))

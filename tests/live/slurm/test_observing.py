@@ -11,9 +11,9 @@ from yardmaster.live.decision import Decider
 from yardmaster.live.slurm import reading
 from yardmaster.live.slurm.commands import SlurmError
 from yardmaster.live.slurm.factors import Scale
-from yardmaster.live.slurm.observing import Allowed, Observation, observation
+from yardmaster.live.slurm.observing import ELSEWHERE, Allowed, Observation, observation
 from yardmaster.live.slurm.planning import plan_changes
-from yardmaster.live.slurm.reading import NodeRow
+from yardmaster.live.slurm.reading import NodeRow, PriorityRow, QueueRow
 
 SAMPLES = Path(__file__).parent / "samples"
 NOW_S = 1_794_937_400.0
@@ -81,6 +81,27 @@ def test_lists_of_who_may_be_ordered_are_kept():
     assert not len(recorded(Allowed(users=("nobody",))).state.orderable)
     with pytest.raises(SlurmError, match="has GPUs"):
         recorded(Allowed(partitions=("nowhere",)))
+
+
+def test_a_gpu_type_of_other_nodes_stops_nothing():
+    """A job that waits, or runs, for GPUs nobody knows here is left out of the order, no more."""
+    here, there = "a100", "secret-card-9"
+    rows = [
+        QueueRow(
+            str(job), str(job), "ann", "a", "main", state, float(job), None, 60.0, 1, 1, types, 9,
+            "Priority", "elsewhere", 0.0,
+        )
+        for job, state, types in (
+            (1, "PENDING", here), (2, "PENDING", there), (3, "RUNNING", there),
+            (4, "PENDING", f"{there}|{here}"),
+        )
+    ]  # fmt: skip
+    weights = {str(job): PriorityRow(9, 0, 9, 0) for job in (1, 2, 4)}
+    nodes = [NodeRow("n1", "idle", 8, here, 0, ("main",))]
+    seen = observation(rows, nodes, weights, now_s=10.0, allowed=Allowed())
+    order = Decider("fifo+easy").decide(seen.state).order
+    assert [str(seen.state.jobs.id[row]) for row in order] == ["1", "4"]
+    assert seen.why_held == ("", ELSEWHERE, "", "")
 
 
 def test_a_decision_on_the_recorded_queue_becomes_factors():

@@ -57,6 +57,22 @@ def test_the_bound_is_said_in_seconds_and_points():
     assert "SiteFactor 0 to 1000" in found.bound_in_words(100.0)
 
 
+def test_a_bound_that_would_not_bind_is_refused():
+    """Age counts up to PriorityMaxAge: an advance of more than half of that is refused."""
+    found = judge(CONFIG, level="Operator")
+    assert found.refusals_for(43_200.0) == ()
+    for advance_s in (43_201.0, 86_400.0, 1e9):
+        (reason,) = found.refusals_for(advance_s)
+        assert "--max-advance-s 43200 or less" in reason
+
+
+def test_too_few_places_are_refused():
+    """Where the bound leaves room for a handful of factors only, the order is not changed."""
+    found = judge(CONFIG | {"PriorityWeightAge": "100"}, level="Operator")
+    (reason,) = found.refusals_for(3600.0)
+    assert "only 0 waiting jobs could be told apart" in reason
+
+
 def test_where_age_does_not_count_there_is_no_bound():
     """Shadow mode works on such a Slurm too, and says that nothing could be bounded."""
     found = judge({"SLURM_VERSION": "22.05.8"}, level="None")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ import pytest
 from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import read_lines
 from yardmaster.live.folder import ABOUT, AUDIT, HEARTBEAT, read_json
-from yardmaster.live.slurm.driving import Settings
+from yardmaster.live.slurm import session
+from yardmaster.live.slurm.driving import Settings, Tick
 from yardmaster.live.slurm.session import SlurmSession
 from yardmaster.live.slurm.shadow import shadow_report
 
@@ -39,26 +41,66 @@ def test_a_normal_stop_puts_everything_back(mini, tmp_path: Path):
     assert (folder / HEARTBEAT).exists()
 
 
+def test_whatever_ends_the_work_puts_everything_back(mini, tmp_path: Path, monkeypatch):
+    """A report nobody reads and a closed terminal take factors away; pauses give signs of life."""
+    mini.fill()
+    for minutes in (9, 5, 7):
+        mini.submit(minutes=minutes)
+    folder, given = tmp_path / "run", []
+    settings = Settings(mode="apply", interval_s=60.0)
+
+    def broken(_tick: Tick) -> None:
+        given.append(mini.sites())
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        SlurmSession(mini.slurm, "sjf+easy", settings, folder).run(report=broken)
+    assert given[0]
+    assert not mini.sites()
+    assert read_json(folder / ABOUT)["state"] == "failed"
+
+    monkeypatch.setattr(session, "BEAT_S", 0.2)
+    beats = []
+
+    def closing(_tick: Tick) -> None:
+        beats.append(read_json(folder / HEARTBEAT)["unix_s"])
+        threading.Timer(1.6, os.kill, (os.getpid(), signal.SIGHUP)).start()
+
+    ending = SlurmSession(mini.slurm, "sjf+easy", settings, folder).run(report=closing)
+    assert ending.changes == ending.restored.zeroed > 0
+    assert not mini.sites()
+    assert read_json(folder / ABOUT)["state"] == "stopped"
+    assert read_json(folder / HEARTBEAT)["unix_s"] >= beats[0] + 1.0
+
+
+def test_a_bound_that_would_not_bind_is_refused_at_once(mini, tmp_path: Path):
+    """More than half of PriorityMaxAge is refused for `apply`, before a folder is made."""
+    settings = Settings(mode="apply", max_advance_s=0.51 * mini.cluster.shape.max_age_s)
+    with pytest.raises(YardmasterError, match="counts no more, so somebody could starve"):
+        SlurmSession(mini.slurm, "sjf+easy", settings, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_watched_queue_can_be_reported_on(mini, tmp_path: Path):
     """Shadow mode sees jobs come, start and end; the report says what would be gained."""
     blockers = mini.fill()
     jobs = [mini.submit(minutes=minutes, seconds=0.3) for minutes in (9, 2, 7, 4)]
     folder = tmp_path / "run"
-    session = SlurmSession(mini.slurm, "sjf+easy", Settings(interval_s=0.3), folder)
-    session.driver.tick()
+    watching = SlurmSession(mini.slurm, "sjf+easy", Settings(interval_s=0.3), folder)
+    watching.driver.tick()
     why = mini.said("live", "why", jobs[0], "--folder", str(folder))
     assert "place 4 of 4" in why
     assert "Slurm: " in why
     mini.cancel(*blockers)
 
     def all_ended() -> bool:
-        session.driver.tick()
+        watching.driver.tick()
         lines = [line for line in read_lines(folder / AUDIT) if line["what"] == "job"]
         ended = {line["job"]: line for line in lines if line["event"] == "ended"}
         return all("end_s" in ended.get(job, {}) for job in jobs)
 
     mini.until(all_ended)
-    ending = session.run(ticks=session.driver.number + 1)
+    ending = watching.run(ticks=watching.driver.number + 1)
     assert (ending.changes, ending.restored) == (0, None)
     report = shadow_report(folder)
     assert report.jobs >= len(jobs)
@@ -98,4 +140,7 @@ def test_mistakes_are_told_before_anything_is_begun(mini, tmp_path: Path):
     assert not folder.exists()
     said = mini.said("live", "slurm", "-o", str(folder), "--interval-s", "0")
     assert "interval_s is 0" in said
+    words = ("--user", "nosuchuser", "--shadow", "--ticks", "1")
+    said = mini.said("live", "slurm", "-o", str(folder), *words)
+    assert "of user nosuchuser is in the queue now; is the name right?" in said
     assert "is not the folder" in mini.said("live", "restore", str(tmp_path))

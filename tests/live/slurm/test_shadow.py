@@ -56,6 +56,19 @@ def test_a_stand_in_that_differs_is_told(tmp_path: Path):
     assert "with care" in shadow_report(tmp_path / "run").in_words()
 
 
+def test_waits_under_our_factors_are_called_that(tmp_path: Path):
+    """Where factors were given, the measured waits are not said to be Slurm's own."""
+    write_run(tmp_path / "run", [("a", 0.0, 500.0, 600.0, 100.0)])
+    assert "as it was under Slurm" in shadow_report(tmp_path / "run").in_words()
+    line = {"n": 9, "time_s": 0.0, "what": "apply", "operation": "factor", "outcome": "done"}
+    with (tmp_path / "run/audit.jsonl").open("a") as log:
+        log.write(json.dumps(line) + "\n")
+    report = shadow_report(tmp_path / "run")
+    assert report.was_applied
+    assert "under Slurm with our factors" in report.in_words()
+    assert "as it was" not in report.in_words()
+
+
 def test_too_little_to_say_is_said(tmp_path: Path):
     """Nothing started and ended while it was watched: no report, and no folder of another kind."""
     write_run(tmp_path / "run", [])

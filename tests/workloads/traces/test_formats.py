@@ -1,11 +1,16 @@
 """Telling trace formats apart."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from yardmaster.errors import InvalidWorkloadError, TraceFormatError, UnknownNameError
-from yardmaster.workloads.traces.formats import import_trace, trace_formats
+from yardmaster.workloads.traces.formats import (
+    add_trace_format,
+    import_trace,
+    trace_formats,
+)
 
 PROMISED = (
     "philly", "helios", "acme", "alibaba-pai-2020", "alibaba-openb-2023", "alibaba-spot-2026",
@@ -67,3 +72,23 @@ def test_files_of_other_tables_are_mentioned(tmp_path: Path):
     )
     remarks = import_trace([tmp_path]).account.remarks
     assert any("not read" in remark and "readme.txt" in remark for remark in remarks)
+
+
+def test_formats_of_ones_own_come_first_and_replace_no_others():
+    """A user's format is tried before others and may be changed; built-in names are refused."""
+    known = trace_formats()
+    before = dict(known)
+
+    def read(*_):
+        raise AssertionError
+
+    own = replace(known["helios"], name="ours", read=read)
+    try:
+        add_trace_format(own)
+        add_trace_format(own)
+        assert list(known) == ["ours", *before]
+        with pytest.raises(TraceFormatError, match="built-in"):
+            add_trace_format(replace(own, name="philly"))
+    finally:
+        known.clear()
+        known.update(before)

@@ -10,6 +10,19 @@ from cyclopts import Parameter
 from yardmaster.cli.console import remark, say
 from yardmaster.errors import YardmasterError
 
+MOST_DAYS = 36_525.0
+"""A century; beyond it dates make no sense to Slurm."""
+
+
+def check_days(option: str, days: float) -> None:
+    """Refuse a number of days that makes no sense.
+
+    Raises:
+        YardmasterError: naming the option.
+    """
+    if not 0.0 < days <= MOST_DAYS:
+        raise YardmasterError(f"{option} is {days:g}; it must be above 0, at most {MOST_DAYS:g}.")
+
 
 def history(
     out: Annotated[Path, Parameter(help="Folder to write: sacct.txt and cluster.toml.")],
@@ -22,6 +35,7 @@ def history(
     from yardmaster.live.slurm.commands import Slurm
     from yardmaster.live.slurm.history import cluster_toml, read_history
 
+    check_days("--days", days)
     slurm = Slurm(timeout_s)
     text = read_history(slurm, days=days)
     nodes = reading.node_rows(slurm.read(*reading.nodes_command()))

@@ -8,23 +8,42 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from yardmaster.cli.console import remark, say
+from yardmaster.cli.live.history import check_days
 from yardmaster.cli.options import QuietOption
+from yardmaster.errors import YardmasterError
 
 if TYPE_CHECKING:
     from yardmaster.live.slurm.driving import Settings, Tick
     from yardmaster.live.slurm.probing import Capabilities
     from yardmaster.live.slurm.session import Ending
 
+SchedulerOption = Annotated[
+    str,
+    Parameter(
+        name=["--scheduler", "-s"],
+        help="Who decides the order: any scheduler that stops no job (`list orders`).",
+    ),
+]
+BoundOption = Annotated[
+    float,
+    Parameter(
+        help="Starvation bound: nobody is passed by a job that has waited this much less. At most"
+        " half of PriorityMaxAge."
+    ),
+]
+PreferOption = Annotated[
+    bool,
+    Parameter(
+        negative="",
+        help="Let jobs that are to start now prefer a node, softly; nodes must have their own name"
+        " as a feature. Jobs with a constraint or a list of nodes are left alone.",
+    ),
+]
+
 
 def slurm(
     *,
-    scheduler: Annotated[
-        str,
-        Parameter(
-            name=["--scheduler", "-s"],
-            help="Who decides the order: any scheduler that stops no job (`list orders`).",
-        ),
-    ] = "sjf+easy",
+    scheduler: SchedulerOption = "sjf+easy",
     out: Annotated[
         Path,
         Parameter(
@@ -38,15 +57,14 @@ def slurm(
             help="Change Slurm's order, by SiteFactor. Without it: shadow mode, no touching.",
         ),
     ] = False,
+    shadow: Annotated[
+        bool,
+        Parameter(negative="", help="Touch nothing: the default, for who wants to say it."),
+    ] = False,
     dry_run: Annotated[
         bool, Parameter(negative="", help="With --apply: plan every change and send none.")
     ] = False,
-    max_advance_s: Annotated[
-        float,
-        Parameter(
-            help="Starvation bound: nobody is passed by a job that has waited this much less."
-        ),
-    ] = 86_400.0,
+    max_advance_s: BoundOption = 86_400.0,
     interval_s: Annotated[float, Parameter(help="Seconds between two looks.")] = 10.0,
     latest_s: Annotated[
         float, Parameter(help="A decision that takes longer is not used; the tick is skipped.")
@@ -59,14 +77,7 @@ def slurm(
     ] = (),
     user: Annotated[tuple[str, ...], Parameter(help="Order only jobs of these users.")] = (),
     account: Annotated[tuple[str, ...], Parameter(help="Order only jobs of these accounts.")] = (),
-    prefer: Annotated[
-        bool,
-        Parameter(
-            negative="",
-            help="Let jobs that are to start now prefer a node, softly; nodes must have their own"
-            " name as a feature.",
-        ),
-    ] = False,
+    prefer: PreferOption = False,
     updates_per_tick: Annotated[int, Parameter(help="Most changes in one look.")] = 1000,
     updates_per_minute: Annotated[int, Parameter(help="Most changes in a minute.")] = 3000,
     history_days: Annotated[
@@ -81,14 +92,18 @@ def slurm(
     """Decide beside a running Slurm.
 
     Shadow mode is the default: read, decide, log what Slurm did instead. `--apply` changes the
-    order by an additive, bounded SiteFactor, and by nothing else; on a normal stop (Ctrl-C,
-    SIGTERM) all factors are taken away again. After a crash `yardmaster live restore` does that.
+    order by an additive, bounded SiteFactor, and by nothing else; when it ends (Ctrl-C,
+    SIGTERM, SIGHUP, a failure) all factors are taken away again. After a crash
+    `yardmaster live restore` does that.
     """
     from yardmaster.live.slurm.commands import Slurm
     from yardmaster.live.slurm.driving import Settings
     from yardmaster.live.slurm.observing import Allowed
     from yardmaster.live.slurm.session import SlurmSession
 
+    if shadow and apply:
+        raise YardmasterError("--shadow touches nothing and --apply changes the order; name one.")
+    _check_counts(ticks, history_days)
     settings = Settings(
         mode="apply" if apply else "shadow",
         dry_run=dry_run,
@@ -104,8 +119,17 @@ def slurm(
     session = SlurmSession(Slurm(timeout_s), scheduler, settings, out, history_days=history_days)
     if not quiet:
         _begin(session.capabilities, settings, out)
+    for line in session.unknown_names():
+        remark(f"Note: {line}.")
     ending = session.run(ticks=ticks, report=None if quiet else _report)
     say(_ended(ending, out))
+
+
+def _check_counts(ticks: int | None, history_days: float) -> None:
+    if ticks is not None and ticks < 1:
+        raise YardmasterError(f"--ticks is {ticks}; it must be at least 1.")
+    if history_days:
+        check_days("--history-days", history_days)
 
 
 def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:
@@ -118,7 +142,8 @@ def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:
     }[settings.mode, settings.dry_run]
     remark(f"{doing}. Everything is written to {out}.")
     remark(bound if settings.mode == "apply" else f"With --apply: {bound}")
-    for line in (*capabilities.refusals, *capabilities.remarks):
+    refusals = capabilities.refusals_for(settings.max_advance_s)
+    for line in (*refusals, *capabilities.remarks):
         remark(f"Note: {line}.")
 
 

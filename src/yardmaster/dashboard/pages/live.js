@@ -100,20 +100,21 @@ class Page {
     // Whichever is newer: what was told of single jobs, or the last look at all of them.
     const isTold = Object.keys(counts).length > 0 && !book.is_seen_later;
     const failed = ["gave up", "timed out", "stopped"].reduce((sum, state) => sum + (counts[state] ?? 0), 0);
-    const told = book.running.reduce((/** @type {number} */ sum, /** @type {any} */ job) => sum + (job.gpus ?? 0), 0);
     const free = (seen.free_gpus ?? []).reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0);
-    const held = isTold || !seen.free_gpus ? told : this.gpus() - free;
+    const held = isTold || !seen.free_gpus ? book.held_gpus : this.gpus() - free;
     fill(this.tiles, tile("waiting", isTold ? counts.waiting ?? 0 : seen.waiting ?? 0), tile("running", isTold ? counts.running ?? 0 : seen.running ?? 0),
       tile("GPUs held by them", held), tile("ended", counts.ended ?? 0), tile("failed or stopped", failed),
       tile("last event", duration(book.time_s)));
     this.drawNodes();
     this.drawQueue();
     this.drawProblems();
-    const unheard = book.is_seen_later && (seen.running ?? 0) < book.running.length ? book.running.length - seen.running : 0;
+    const unheard = book.is_seen_later && (seen.running ?? 0) < book.running_jobs ? book.running_jobs - seen.running : 0;
+    const cut = book.running.length < book.running_jobs ? `The first ${book.running.length} of ${count(book.running_jobs)}.` : "";
     body(this.running,
       unheard ? h("p", { class: "small muted" }, `At the last look only ${several(seen.running, "job")} ran; of the others the end was not seen.`) : null,
       table(["job", "GPUs", "where", "for", "expected"], book.running.map((/** @type {any} */ job) => [
-        job.job, figure(job.gpus), whereOf(job), duration(book.time_s - job.start_s), job.estimate_s ? duration(job.estimate_s) : "–"]), "Nothing runs."));
+        job.job, figure(job.gpus), whereOf(job), duration(book.time_s - job.start_s), job.estimate_s ? duration(job.estimate_s) : "–"]), "Nothing runs."),
+      cut ? h("p", { class: "small muted" }, cut) : null);
     body(this.ended, table(["job", "state", "began", "ended", "exit"], book.ended.map((/** @type {any} */ job) => [
       job.job, job.state, duration(job.start_s), duration(job.end_s), job.exit_code ?? "–"]), "Nothing has ended yet."));
     this.drawDecisions();
@@ -169,15 +170,16 @@ class Page {
   }
 
   drawShadow() {
-    const rows = this.book.shadow;
-    const known = rows.filter((/** @type {any} */ row) => row.real_s !== null && row.real_s !== undefined);
-    const gain = known.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.real_s - row.wanted_s, 0) / Math.max(known.length, 1);
+    const { rows, wanted, wanted_started: begun, unwanted_started: others } = this.book.shadow;
+    const know = (/** @type {any} */ value) => value !== null && value !== undefined;
     body(this.shadow,
-      h("p", { class: "small" }, known.length
-        ? `${several(known.length, "job")} started on average ${duration(Math.abs(gain))} ${gain >= 0 ? "later" : "earlier"} than this scheduler would have had them; ${several(rows.length - known.length, "job")} not yet.`
-        : "No job that this scheduler would have started has really started yet."),
+      h("p", { class: "small" }, wanted || others
+        ? `Of ${several(wanted, "job")} that this scheduler would have started, ${count(begun)} ${begun === 1 ? "has" : "have"} started since, ${count(wanted - begun)} not yet; ${several(others, "job")} started that it would have let wait.`
+        : "Nothing was started yet, and nothing would have been."),
+      h("p", { class: "small muted" }, "What would have been gained on the whole is another question: ", h("code", {}, "yardmaster live shadow-report"), " answers it."),
       table(["job", "would have started", "really started", "later by"], rows.map((/** @type {any} */ row) => [
-        row.job, duration(row.wanted_s), duration(row.real_s), row.real_s === null || row.real_s === undefined ? "–" : signed(row.real_s - row.wanted_s)]), ""));
+        row.job, know(row.wanted_s) ? duration(row.wanted_s) : "not before it did", duration(row.real_s),
+        know(row.wanted_s) && know(row.real_s) ? signed(row.real_s - row.wanted_s) : "–"]), ""));
   }
 
   /** @param {any} more */

@@ -128,7 +128,7 @@ function workCard(work, isOpen) {
     ? [h("button", { type: "button", "data-act": `cancel-${work.number}`, onclick: (/** @type {any} */ e) => cancel(e.target, work.number) }, "Cancel")]
     : [];
   const links = work.state === "finished"
-    ? h("p", { class: "row" }, isCompared ? h("a", { href: `#/compare?runs=${name}` }, "Compare") : null,
+    ? h("p", { class: "row" }, isCompared ? h("a", { href: `#/compare?run=${name}` }, "Compare") : null,
       h("a", { href: `#/schedule/${name}` }, "Schedule"), isCompared ? h("a", { href: `/report/${name}`, target: "_blank", rel: "noopener" }, "Report") : null)
     : null;
   return h("article", { class: "card work", "data-state": work.state, "aria-label": work.run },

@@ -13,6 +13,7 @@ export const keys = [
 ];
 
 const AT_ONCE = 150;
+const CONTROLS = /** @type {"a"} */ ("a, input"); // of a row
 const KINDS = ["simulate", "compare", "train", "experiment", "live", "tune", "evaluate", "whatif", "eta"];
 
 /**
@@ -130,16 +131,28 @@ class RunList {
 
   draw() {
     if (!this.body || !this.tally || !this.more) return;
-    const focused = /** @type {HTMLElement | null} */ (document.activeElement)?.closest("tr")?.dataset.name;
+    const focused = this.focusedControl();
     const runs = this.visible();
     this.shown = runs.slice(0, this.most);
     this.drawHead();
     this.drawKinds();
-    fill(this.body, ...(runs.length ? this.shown.map((run) => this.row(run)) : [this.nothing()]));
+    fill(this.body, ...(runs.length ? this.shown.map((run) => this.made(run)) : [this.nothing()]));
     this.tally.textContent = runs.length === this.runs.size ? several(runs.length, "run") : `${count(runs.length)} of ${several(this.runs.size, "run")}`;
     this.more.hidden = runs.length <= this.most;
     this.drawActions();
-    if (focused !== undefined) this.focusRow(focused);
+    if (focused) this.row(focused.name)?.querySelectorAll(CONTROLS)[focused.place]?.focus({ preventScroll: true });
+  }
+
+  /** Which control of which row has the focus: rows are made anew whenever something changes. */
+  focusedControl() {
+    const row = document.activeElement?.closest("tr");
+    if (!row || !row.dataset.name || !this.body?.contains(row)) return null;
+    return { name: row.dataset.name, place: [...row.querySelectorAll(CONTROLS)].indexOf(/** @type {any} */ (document.activeElement)) };
+  }
+
+  /** @param {string} name @returns {HTMLElement | undefined} */
+  row(name) {
+    return /** @type {HTMLElement[]} */ ([...(this.body?.children ?? [])]).find((each) => each.dataset.name === name);
   }
 
   nothing() {
@@ -155,7 +168,7 @@ class RunList {
       return h("th", { scope: "col", "aria-sort": isSorted ? (left.isDown ? "descending" : "ascending") : null, class: place >= 5 && place <= 7 ? "number" : "" },
         h("button", { class: "link", type: "button", onclick: () => this.sort(place) }, title, h("span", { "aria-hidden": "true", class: "arrow" }, isSorted ? (left.isDown ? " ▾" : " ▴") : "")));
     }));
-    if (focus > 0) this.head.children[focus]?.querySelector("button")?.focus();
+    if (focus > 0) this.head.children[focus]?.querySelector("button")?.focus({ preventScroll: true });
   }
 
   /** @param {number} place */
@@ -179,7 +192,7 @@ class RunList {
   }
 
   /** @param {any} run */
-  row(run) {
+  made(run) {
     const { metrics } = run;
     const target = addressOf(run);
     const box = h("input", { type: "checkbox", "aria-label": `Choose ${run.name}`, onchange: () => this.choose(run.name), disabled: !canJoin(run) });
@@ -221,24 +234,26 @@ class RunList {
   drawActions() {
     if (!this.actions) return;
     const target = this.together();
+    const focused = [...this.actions.children].indexOf(/** @type {any} */ (document.activeElement));
     fill(this.actions, this.chosen.size ? h("span", { class: "small muted" }, `${this.chosen.size} chosen`) : null,
       target ? h("a", { class: "button main", href: target }, `Look at ${this.chosen.size === 1 ? "it" : "them together"}`) : null,
       this.chosen.size ? h("button", { class: "quiet", type: "button", onclick: () => { this.chosen.clear(); this.draw(); } }, "Clear") : null);
+    /** @type {HTMLElement | undefined} */ (this.actions.children[focused])?.focus({ preventScroll: true });
   }
 
   /** The address of the page that shows all chosen runs; empty if none does. */
   together() {
     const runs = [...this.chosen].map((name) => this.runs.get(name)).filter(Boolean);
-    const names = runs.map((run) => encodeURIComponent(run.name)).join(",");
+    const names = runs.map((run) => encodeURIComponent(run.name));
     if (!runs.length) return "";
-    if (runs.every((run) => run.kind === "train")) return `#/training/${names}`;
-    if (runs.every((run) => run.kind === "simulate" || run.kind === "compare")) return `#/compare?runs=${names}`;
+    if (runs.every((run) => run.kind === "train")) return `#/training/${names.join(",")}`;
+    if (runs.every((run) => run.kind === "simulate" || run.kind === "compare")) return `#/compare?${names.map((name) => `run=${name}`).join("&")}`;
     return "";
   }
 
   /** @param {string} name */
   focusRow(name) {
-    const row = [...(this.body?.children ?? [])].find((each) => /** @type {HTMLElement} */ (each).dataset.name === name);
+    const row = this.row(name);
     /** @type {HTMLElement | null} */ (row?.querySelector("th a") ?? row?.querySelector("input"))?.focus();
     row?.scrollIntoView({ block: "nearest" });
     this.at = name;
@@ -273,7 +288,7 @@ function addressOf(run) {
   if (run.status === "damaged" || run.pending || run.name.includes(".partial-")) return "";
   switch (run.kind) {
     case "simulate": return `#/schedule/${at}`;
-    case "compare": return `#/compare?runs=${at}`;
+    case "compare": return `#/compare?run=${at}`;
     case "train": case "tune": return `#/training/${at}`;
     case "experiment": return `#/experiment/${at}`;
     case "live": return `#/live/${at}`;

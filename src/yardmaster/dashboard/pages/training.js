@@ -4,7 +4,7 @@ import { curves } from "../web/curves.js";
 import { fetchJson, fill, follow, h, post, say } from "../web/dom.js";
 import { count, figure, percent, several } from "../web/words.js";
 
-/** @typedef {{about: any, updates: Object<string, any[]>, evaluations: any[]}} Training */
+/** @typedef {{about: any, updates: Object<string, any[]>, evaluations: any[], note: HTMLElement}} Training `note`: what came of Stop and Resume */
 
 /** Curves that most learners have, in the order in which they are drawn. */
 const CURVES = [
@@ -52,7 +52,7 @@ export async function show(main, { names }, signal) {
     fill(main, h("h1", {}, names[0]), ...listOf(within));
     return;
   }
-  for (const { run, about } of runs) trainings.set(run, { about, updates: {}, evaluations: [] });
+  for (const { run, about } of runs) trainings.set(run, { about, updates: {}, evaluations: [], note: h("p", { class: "small muted", role: "status" }) });
   fill(main, h("h1", {}, names.length === 1 ? names[0] : several(names.length, "training")), cards,
     controls(settings, names.length, trainings, () => drawing.draw()), places, more);
   drawCards(cards, trainings, signal);
@@ -62,6 +62,7 @@ export async function show(main, { names }, signal) {
     if (!training) return;
     take(training, event);
     if (event.about) drawCards(cards, trainings, signal);
+    else moveOn(cards, trainings);
     drawing.soon();
   }, signal);
   addEventListener("keydown", (event) => {
@@ -97,7 +98,10 @@ function take(training, event) {
     training.updates = {};
     training.evaluations = [];
   }
-  if (event.about) training.about = event.about;
+  if (event.about) {
+    if (event.about.status !== training.about.status) fill(training.note); // what was asked for has happened
+    training.about = event.about;
+  }
   if (event.updates) {
     const before = training.updates.steps?.length ?? 0;
     const added = event.updates.steps?.length ?? 0;
@@ -232,14 +236,32 @@ function controls(settings, runs, trainings, changed) {
 
 /** @param {HTMLElement} host @param {Map<string, Training>} trainings @param {AbortSignal} signal */
 function drawCards(host, trainings, signal) {
-  fill(host, ...[...trainings].map(([name, { about, updates }]) => card(name, about, updates.steps?.at(-1) ?? 0, trainings.size > 1, signal)));
+  const focused = [...host.children].findIndex((one) => one.contains(document.activeElement));
+  fill(host, ...[...trainings].map(([name, { about, note }]) => card(name, about, note, trainings.size > 1, signal)));
+  moveOn(host, trainings);
+  const again = /** @type {HTMLElement | undefined} */ (host.children[focused]);
+  (again?.querySelector("button:not([disabled])") ?? again)?.focus({ preventScroll: true });
 }
 
-/** @param {string} name @param {any} about @param {number} steps @param {boolean} isNamed @param {AbortSignal} signal */
-function card(name, about, steps, isNamed, signal) {
-  const note = h("p", { class: "small muted", role: "status" });
+/** Say how far trainings are, without touching what may have the focus. @param {HTMLElement} host @param {Map<string, Training>} trainings */
+function moveOn(host, trainings) {
+  [...trainings.values()].forEach(({ about, updates }, n) => {
+    const steps = updates.steps?.at(-1) ?? 0, total = about.total_steps || 0;
+    const bar = /** @type {HTMLProgressElement} */ (host.children[n].querySelector("progress"));
+    bar.max = Math.max(total, 1);
+    bar.value = Math.min(steps, total);
+    const words = `${count(steps)} of ${count(total)} steps`;
+    bar.setAttribute("aria-label", words);
+    fill(/** @type {Element} */ (host.children[n].querySelector(".steps")), words);
+  });
+}
+
+/** @param {string} name @param {any} about @param {HTMLElement} note @param {boolean} isNamed @param {AbortSignal} signal */
+function card(name, about, note, isNamed, signal) {
   const act = async (/** @type {string} */ what, /** @type {HTMLButtonElement} */ button, /** @type {string} */ words) => {
+    const place = /** @type {HTMLElement | null} */ (button.closest(".training-card"));
     button.disabled = true;
+    place?.focus({ preventScroll: true }); // a disabled button would give it to nobody
     try {
       const answer = await post(`/api/training/${what}`, { run: name });
       fill(note, words);
@@ -247,12 +269,12 @@ function card(name, about, steps, isNamed, signal) {
       if (what === "resume") watchWork(answer.number, note, signal);
     } catch (error) {
       button.disabled = false;
+      if (document.activeElement === place) button.focus({ preventScroll: true });
       fill(note, error instanceof Error ? error.message : String(error));
     }
   };
-  const total = about.total_steps || 0;
   const best = about.best === null || about.best === undefined ? "–" : `${figure(about.best)} at ${count(about.best_steps)} steps`;
-  return h("section", { class: "card training-card", "aria-label": name },
+  return h("section", { class: "card training-card", "aria-label": name, tabindex: "-1" },
     h("div", { class: "row spread" },
       h("h2", {}, isNamed ? `${name} ` : null, h("span", { class: `chip status-${about.status}`, "data-status": about.status }, about.status ?? "…")),
       h("span", { class: "row" },
@@ -261,8 +283,8 @@ function card(name, about, steps, isNamed, signal) {
           onclick: (/** @type {any} */ e) => act("stop", e.target, "asked to stop after the update at hand …") }, "Stop") : null,
         ["interrupted", "killed", "stopped early"].includes(about.status) ? h("button", { type: "button", class: "main",
           onclick: (/** @type {any} */ e) => act("resume", e.target, "starting …") }, "Resume") : null)),
-    h("progress", { max: Math.max(total, 1), value: Math.min(steps, total), "aria-label": `${count(steps)} of ${count(total)} steps` }),
-    h("p", { class: "small" }, `${count(steps)} of ${count(total)} steps · ${about.learner ?? ""} on ${about.task ?? ""} · seed ${about.seed ?? "–"} · best ${METRICS[about.metric] ?? about.metric ?? ""} ${best}`),
+    h("progress", {}),
+    h("p", { class: "small" }, h("span", { class: "steps" }), ` · ${about.learner ?? ""} on ${about.task ?? ""} · seed ${about.seed ?? "–"} · best ${METRICS[about.metric] ?? about.metric ?? ""} ${best}`),
     ...(about.warnings ?? []).map((/** @type {any} */ one) => h("p", { class: "problem small" }, `At ${count(one.steps)} steps: ${one.text}`)),
     note);
 }

@@ -8,13 +8,12 @@ jobs and clusters do not, and must lie where every machine finds them.
 
 from __future__ import annotations
 
-import logging
-import os
 import time
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.ray_connection import connected
 from yardmaster.experiments.suite.batch import Batch, Kit, OtherCodeError, Outcome, run_batch
 
 PATIENCE_S = 0.5
@@ -76,30 +75,5 @@ class RayEngine:
 
 def _connected(workers: int | None, address: str | None) -> Any:
     """Return Ray, connected to a cluster or to processes started on this machine."""
-    # Ray would report to its makers, and complain about what tasks may see of accelerators.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError:
-        raise YardmasterError(
-            "The engine ray needs Ray: pip install 'yardmaster[ray]' on every machine."
-        ) from None
-    if ray.is_initialized():
-        raise YardmasterError("This process is connected to a Ray cluster already.")
-    own: dict[str, Any] = {}
-    if address is None:
-        own = {"num_cpus": workers, "include_dashboard": False}
-    try:
-        ray.init(
-            address=address or "local",
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-            configure_logging=False,
-            **own,
-        )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        where = address or "this machine"
-        raise YardmasterError(f"Cannot connect to Ray at {where}: {error}") from None
-    return ray
+    own = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    return connected(address, needed_by="The engine ray", **own)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.errors import YardmasterError
-from yardmaster.live.folder import read_json, write_json
+from yardmaster.live.folder import read_whole, write_json
 from yardmaster.live.local.processes import Process, process_of
 
 PROCESS, BEGUN, EXIT, STOPPED = "process.json", "begun", "exit.json", "stopped"
@@ -38,7 +38,7 @@ place=$1
 shift
 "$@" < /dev/null
 code=$?
-printf '{"exit_code": %d, "end_unix_s": %s}\\n' "$code" "$(date +%s.%N)" > "$place/.exit.part"
+printf '{"exit_code": %d, "end_unix_s": %s}\\n' "$code" "$(date +%s.%N)" > "$place/.exit.part" &&
 mv "$place/.exit.part" "$place/exit.json"
 """
 
@@ -82,7 +82,7 @@ class Attempt:
         gate_end, gate = os.pipe()
         try:
             popen = self._popen(command, folder, environment, gate_end)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             os.close(gate)
             raise YardmasterError(f"Cannot start it: {error}.") from None
         finally:
@@ -126,9 +126,8 @@ class Attempt:
             )
 
     def facts(self) -> dict[str, Any] | None:
-        """Return who runs it and what was written down with that; None if nobody ever did."""
-        path = self.path / PROCESS
-        return read_json(path) if path.exists() else None
+        """Return who runs it and what was written down with that; None if nobody can say."""
+        return read_whole(self.path / PROCESS, "pid", "pid_start", "boot")
 
     def process(self) -> Process | None:
         """Return who runs it or ran it."""
@@ -139,12 +138,41 @@ class Attempt:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether it was we who ended it, so that it counts as no attempt."""
-        return (self.path / STOPPED).exists()
+        """Whether it was we who ended it, so that it counts as no attempt.
 
-    def mark_stopped(self) -> None:
-        """Note that we are about to end it."""
-        (self.path / STOPPED).touch()
+        Who had ended before we asked was not stopped by us; nor, as far as anybody can tell, was
+        who ended well where we died between the intention and the asking.
+        """
+        mark = self._mark()
+        ending = None if mark is None else self.ending()
+        if mark is None or ending is None:
+            return mark is not None
+        since_unix_s, is_asked = mark
+        return ending.end_unix_s >= since_unix_s and (is_asked or ending.exit_code != 0)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether we have asked it to end, as we stop."""
+        mark = self._mark()
+        return mark is not None and mark[1]
+
+    def mark_stopped(self, *, is_asked: bool = True) -> None:
+        """Note that we are about to ask it to end, as we stop, or that it is asked."""
+        mark = self._mark()
+        since_unix_s = time.time() if mark is None else mark[0]
+        write_json(self.path / STOPPED, {"unix_s": since_unix_s, "is_asked": is_asked})
+
+    def unmark_stopped(self) -> None:
+        """Take the mark away: it was not asked, and lives."""
+        (self.path / STOPPED).unlink(missing_ok=True)
+
+    def _mark(self) -> tuple[float, bool] | None:
+        """Return since when it is to end (seconds since 1970), and whether it was told so."""
+        path = self.path / STOPPED
+        if not path.exists():
+            return None
+        record = read_whole(path, "unix_s", "is_asked")
+        return (0.0, True) if record is None else (float(record["unix_s"]), record["is_asked"])
 
     def has_begun(self) -> bool:
         """Whether the command may have run, at least a little."""
@@ -152,16 +180,25 @@ class Attempt:
 
     def ending(self) -> Ending | None:
         """Return how it ended; None if it runs, or never ran."""
-        path = self.path / EXIT
-        if path.exists():
-            record = read_json(path)
-            return Ending(int(record["exit_code"]), float(record["end_unix_s"]))
-        process = self.process()
-        if process is None or process.is_alive():
+        found = self._written_ending()
+        if found is not None:
+            return found
+        process, has_exit = self.process(), (self.path / EXIT).exists()
+        is_alive = process is not None and process.is_alive()
+        if is_alive or (process is None and not has_exit):
             return None
-        if path.exists():  # written between our two looks
-            return self.ending()
-        return self._note_end(VANISHED, "vanished") if self.has_begun() else None
+        found = self._written_ending()  # between our two looks
+        if found is not None:
+            return found
+        has_run = has_exit or self.has_begun()
+        return self._note_end(VANISHED, "vanished") if has_run else None
+
+    def _written_ending(self) -> Ending | None:
+        """Return the ending that was written; None if there is none that can be read."""
+        record = read_whole(self.path / EXIT, "exit_code", "end_unix_s")
+        if record is None:
+            return None
+        return Ending(int(record["exit_code"]), float(record["end_unix_s"]))
 
     def note_killed(self) -> None:
         """Note that we have killed it, unless it ended by itself before."""

@@ -173,6 +173,8 @@ def _command(row: Mapping[str, Any], number: int) -> Command:
     for key in _TEXTS:
         if key in row:
             values[key] = str(row[key])
+            if "\0" in values[key]:
+                raise ValueError(f"{key} holds a character of number 0")
     for key in _NUMBERS:
         if key in row:
             values[key] = _number(key, row[key])
@@ -183,6 +185,9 @@ def _command(row: Mapping[str, Any], number: int) -> Command:
     if not isinstance(environment, Mapping):
         raise ValueError("environment must be a table of texts")  # noqa: TRY004
     values["environment"] = tuple((str(key), str(value)) for key, value in environment.items())
+    for name, value in values["environment"]:
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(f"environment: no process can be given {name!r}")
     job = Command(**values)
     if not _NAME.fullmatch(job.id):
         raise ValueError(f"id {job.id!r}: use letters, digits, . _ - and at most 128 of them")
@@ -190,11 +195,15 @@ def _command(row: Mapping[str, Any], number: int) -> Command:
 
 
 def _arguments(command: object) -> tuple[str, ...]:
-    if isinstance(command, str) and command.strip() and "\0" not in command:
-        return ("/bin/sh", "-c", command)
-    if isinstance(command, list) and command and all(isinstance(part, str) for part in command):
-        return tuple(command)
-    raise ValueError("command must be a text, or a list of texts")
+    if isinstance(command, str) and command.strip():
+        arguments: tuple[str, ...] = ("/bin/sh", "-c", command)
+    elif isinstance(command, list) and command and all(isinstance(part, str) for part in command):
+        arguments = tuple(command)
+    else:
+        raise ValueError("command must be a text, or a list of texts")
+    if any("\0" in part for part in arguments):
+        raise ValueError("command holds a character of number 0, which no program can be given")
+    return arguments
 
 
 def _number(key: str, value: object) -> float:

@@ -18,10 +18,10 @@ import numpy as np
 from yardmaster.errors import YardmasterError
 from yardmaster.live.clock import LiveClock
 from yardmaster.live.decision import Decision
-from yardmaster.live.folder import JOBS, write_json
+from yardmaster.live.folder import JOBS, read_whole, write_json
 from yardmaster.live.local.attempts import MARK, Attempt, Ending, attempts_of
 from yardmaster.live.local.commands import Command, Commands
-from yardmaster.live.local.processes import Process
+from yardmaster.live.local.processes import Process, sessions
 from yardmaster.live.local.slots import Slots
 from yardmaster.live.state import State, selected
 from yardmaster.model.columns import Labels
@@ -31,6 +31,7 @@ BACK_OFF_S = 2.0
 LONGEST_BACK_OFF_S = 300.0
 KILLING_TAKES_S = 0.05
 NEVER_RAN = 125
+JOB = "job.json"
 
 
 @dataclass(slots=True)
@@ -49,6 +50,8 @@ class Running:
     killed_at_s: float = math.inf
     """When it is to be killed, having been asked to end."""
     timed_out: bool = False
+    is_stopping: bool = False
+    """Whether it was asked to end because the run stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,36 +119,47 @@ class LocalNode:
         self.fates = [_Fate() for _ in commands.jobs]
         self._selector = selectors.DefaultSelector()
         self._holds_back = False
+        self._seen_s = -math.inf
+        living = sessions()
         for row, job in enumerate(commands.jobs):
-            self._take_up(row, job)
+            self._take_up(row, job, living)
 
-    def _take_up(self, row: int, job: Command) -> None:
-        """Find out what an earlier runner has made of a job."""
+    def _take_up(self, row: int, job: Command, living: set[int]) -> None:
+        """Find out what an earlier runner has made of a job; `living` are sessions."""
         path, fate = self._folder / job.id, self.fates[row]
-        if not (path / "job.json").exists():
+        if read_whole(path / JOB) is None:
             path.mkdir(exist_ok=True)
-            write_json(path / "job.json", job.record())
-            return
+            # Not worth waiting for the disk, thousands of times: the workload says it again.
+            write_json(path / JOB, job.record(), is_durable=False)
         for attempt in attempts_of(path):
             process, facts = attempt.process(), attempt.facts()
-            if process is None or facts is None:
-                continue  # it never ran: the same number can be used again
-            if process.is_alive():
-                running = Running(
-                    row, attempt, process, float(facts["start_s"]), tuple(facts["slots"]), None
-                )
-                self.slots.hold(running.slots, job.id)
-                self._watch(running)
-                fate.running, fate.next_number = running, attempt.number + 1
-                fate.attempts += 1
+            if process is not None and facts is not None and process.is_alive():
+                self._take_over(row, attempt, process, facts)
                 return
+            if process is not None and process.pid in living:
+                process.kill_leftovers(_mark_of(attempt))  # before the job is started again
             ending = attempt.ending()
-            if ending is None:
-                continue  # let go by nobody, so it never ran
+            if ending is None:  # it never ran: the same number can be used again, if it is clean
+                is_spoilt = attempt.has_begun() or attempt.is_stopped
+                fate.next_number = attempt.number + is_spoilt
+                continue
             fate.next_number = attempt.number + 1
             if not attempt.is_stopped:
                 fate.attempts += 1
                 self._settle(fate, job, ending, self.clock.of_unix(ending.end_unix_s))
+
+    def _take_over(
+        self, row: int, attempt: Attempt, process: Process, facts: dict[str, Any]
+    ) -> None:
+        """Go on with an attempt that an earlier runner started and that lives."""
+        slots, fate = tuple(facts["slots"]), self.fates[row]
+        running = Running(row, attempt, process, float(facts["start_s"]), slots, None)
+        if not attempt.is_asked:
+            attempt.unmark_stopped()  # the runner died before it could ask
+        self.slots.hold(slots, self.commands.jobs[row].id)
+        self._watch(running)
+        fate.running, fate.next_number = running, attempt.number + 1
+        fate.attempts += 1
 
     def _settle(self, fate: _Fate, job: Command, ending: Ending, end_s: float) -> None:
         """Decide what an ending means: done, given up, or another try after a while."""
@@ -162,7 +176,7 @@ class LocalNode:
 
     def observe(self) -> State:
         """Return who waits and who runs; jobs that wait out a back-off are held."""
-        now_s = self.clock.time_s()
+        now_s = self._seen_s = self.clock.time_s()
         rows = np.array(
             [
                 row
@@ -265,7 +279,9 @@ class LocalNode:
     def wait(self, seconds: float) -> None:
         """Sleep so long, or until a job ends."""
         unwatched = any(running.watch < 0 for running in self.running())
-        self._selector.select(min(seconds, 0.2) if unwatched else seconds)
+        for key, _ in self._selector.select(min(seconds, 0.2) if unwatched else seconds):
+            if key.data is None:
+                os.read(key.fd, 4096)  # it has woken us: once is enough
 
     def watch_also(self, descriptor: int) -> None:
         """Wake up when something can be read from here, too."""
@@ -287,7 +303,7 @@ class LocalNode:
         if running.watch >= 0:
             self._selector.unregister(running.watch)
             os.close(running.watch)
-        running.process.kill_leftovers(f"{MARK}={running.attempt.path.resolve()}")
+        running.process.kill_leftovers(_mark_of(running.attempt))
         end_s = self.clock.of_unix(ending.end_unix_s) if ending.end_unix_s else self.clock.time_s()
         end_s = max(end_s, running.start_s)
         self.slots.release(job.id)
@@ -315,17 +331,22 @@ class LocalNode:
                 running.process.signal_group(signal.SIGKILL)
 
     def next_s(self) -> float:
-        """Return the next second at which something is due: a submission, a retry, a time-out."""
-        now_s = self.clock.time_s()
+        """Return the next second at which something is due: a submission, a retry, a time-out.
+
+        What has come to be since the last look is overdue: a look may take longer than a job needs
+        to be submitted.
+        """
+        now_s, seen_s = self.clock.time_s(), self._seen_s
         due = [math.inf]
-        place = int(np.searchsorted(self._submit_s, now_s, side="right"))
-        if place < len(self._submit_s):
+        place = int(np.searchsorted(self._submit_s, seen_s, side="right"))
+        if place < len(self._submit_s) and not self._holds_back:
             due.append(float(self._submit_s[place]))
-        for fate, job in zip(self.fates[:place], self.commands.jobs, strict=False):
+        submitted = int(np.searchsorted(self._submit_s, now_s, side="right"))
+        for fate, job in zip(self.fates[:submitted], self.commands.jobs, strict=False):
             if fate.is_over:
                 continue
             if fate.running is None:
-                if fate.not_before_s > now_s:
+                if fate.not_before_s > seen_s and not self._holds_back:
                     due.append(fate.not_before_s)
                 continue
             if math.isfinite(fate.running.killed_at_s):
@@ -338,6 +359,10 @@ class LocalNode:
     def is_done(self) -> bool:
         """Whether every job is over."""
         return all(fate.is_over for fate in self.fates)
+
+
+def _mark_of(attempt: Attempt) -> str:
+    return f"{MARK}={attempt.path.resolve()}"
 
 
 def job_table(commands: Commands) -> Workload:

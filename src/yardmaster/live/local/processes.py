@@ -67,6 +67,13 @@ class Process:
                     yield int(entry.name)
 
 
+def sessions() -> set[int]:
+    """Return the sessions that somebody lives in, each by the number of its first process."""
+    names = [entry.name for entry in os.scandir(PROC) if entry.name.isdigit()]
+    found = [_stat(int(name)) for name in names]
+    return {one[2] for one in found if one is not None and one[0] not in "ZX"}
+
+
 def _carries(pid: int, mark: str) -> bool:
     """Whether a process was started with this entry in its environment."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
@@ -15,15 +16,17 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import AuditLog, read_lines
 from yardmaster.live.clock import LiveClock
 from yardmaster.live.decision import Decider
-from yardmaster.live.folder import AUDIT, JOBS, TELEMETRY, LiveFolder
+from yardmaster.live.folder import AUDIT, JOBS, TELEMETRY, LiveFolder, read_whole
 from yardmaster.live.local.attempts import attempts_of
 from yardmaster.live.local.commands import Commands
-from yardmaster.live.local.node import Ended, LaunchedJob, LocalNode
+from yardmaster.live.local.node import JOB, Ended, LaunchedJob, LocalNode, Running
 from yardmaster.live.local.slots import Slots, pretended
 from yardmaster.live.local.telemetry import Nvml, Sampler
 from yardmaster.live.loop import Loop
 
 LONGEST_SLEEP_S = 1.0
+LONGEST_GRACE_S = 86_400.0
+SHORTEST_SAMPLE_S, LONGEST_SAMPLE_S = 0.05, 86_400.0
 FALLBACK = "fifo+skip"
 
 
@@ -46,6 +49,23 @@ class Settings:
     grace_s: float = 10.0
     sample_s: float = 1.0
     seed: int = 0
+
+    def check(self) -> None:
+        """Refuse what cannot be.
+
+        Raises:
+            YardmasterError: naming the setting.
+        """
+        if not 0 <= self.grace_s <= LONGEST_GRACE_S:
+            raise YardmasterError(
+                f"--grace-s must be between 0 and {LONGEST_GRACE_S:,.0f} seconds, got"
+                f" {self.grace_s}."
+            )
+        if not SHORTEST_SAMPLE_S <= self.sample_s <= LONGEST_SAMPLE_S:
+            raise YardmasterError(
+                f"--sample-s must be between {SHORTEST_SAMPLE_S} and {LONGEST_SAMPLE_S:,.0f}"
+                f" seconds, got {self.sample_s}."
+            )
 
     def record(self) -> dict[str, Any]:
         """Return what a second runner of the same folder must agree with."""
@@ -81,6 +101,7 @@ def run_local(
         YardmasterError: if there is nothing to run on, another process works in the folder, or the
             folder is that of another workload.
     """
+    settings.check()
     nvml = Nvml()
     devices = nvml.devices if settings.gpus is None else pretended(settings.gpus)
     if not devices:
@@ -137,6 +158,9 @@ class _Runner:
         self._energy_j: dict[str, float] = {}
         self._submitted = 0
         self.found_again = len(self._node.running())
+        for running in self._node.running():
+            if running.attempt.is_asked:  # by an earlier runner, which did not see its end
+                self._ask(running)
 
     def run(self) -> Result:
         """Work until every job is over, or somebody asks to stop."""
@@ -165,6 +189,7 @@ class _Runner:
             self._note_submissions()
             self._stop_overdue()
             if self._stopping:
+                self._ask_to_end()
                 if not self._node.running():
                     return
             elif self._node.is_done:
@@ -204,7 +229,8 @@ class _Runner:
                     continue
                 self._tell("started", job.id, attempt.number, start_s=facts["start_s"],
                            slots=facts["slots"], gpus=job.gpus)  # fmt: skip
-                self._tell("ended", job.id, attempt.number, start_s=facts["start_s"],
+                event = "stopped" if attempt.is_stopped else "ended"
+                self._tell(event, job.id, attempt.number, start_s=facts["start_s"],
                            end_s=round(self._clock.of_unix(ending.end_unix_s), 4),
                            exit_code=ending.exit_code, submit_s=job.submit_s,
                            estimate_s=job.believed_s, gpus=job.gpus)  # fmt: skip
@@ -276,14 +302,21 @@ class _Runner:
         self._node.kill_overdue()
 
     def _stop(self) -> None:
-        """Begin to stop: nothing starts any more, and what runs is asked to end."""
-        if self._stopping:
-            return
+        """Begin to stop. A signal may come in the middle of a launch: only flags are set here."""
         self._stopping = True
         self._node.hold_back()
+
+    def _ask_to_end(self) -> None:
+        """Ask what runs to end, each once, what has started since the last time too."""
         for running in self._node.running():
+            if not running.is_stopping:
+                self._ask(running)
+
+    def _ask(self, running: Running) -> None:
+        running.is_stopping = True
+        running.attempt.mark_stopped(is_asked=running.attempt.is_asked)
+        if self._node.stop(running, self._settings.grace_s):
             running.attempt.mark_stopped()
-            self._node.stop(running, self._settings.grace_s)
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
@@ -342,6 +375,31 @@ def _check_same(folder: LiveFolder, commands: Commands, settings: Settings) -> N
         there, here = folder.about["settings"].get(name), settings.record()[name]
         if there != here:
             raise YardmasterError(f"{folder.path} was begun with {name} {there!r}, not {here!r}.")
+    _check_jobs(folder.path / JOBS, commands)
+
+
+def _check_jobs(folder: Path, commands: Commands) -> None:
+    """Refuse to go on with jobs that are not those which the folder was begun with.
+
+    Raises:
+        YardmasterError: naming the first job that is different, and in what.
+    """
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    strange = sorted(there - {job.id for job in commands.jobs})
+    if strange:
+        raise YardmasterError(
+            f"{folder} has a job {strange[0]!r} that the workload has not; take up a run with its"
+            " own workload, or name another folder."
+        )
+    for job in commands.jobs:
+        asked = json.loads(json.dumps(job.record()))
+        was = read_whole(folder / job.id / JOB) or asked
+        for name, value in asked.items():
+            if was.get(name) != value:
+                raise YardmasterError(
+                    f"Job {job.id} has changed since this run was begun: {name} was"
+                    f" {was.get(name)!r}, now {value!r}; name another folder for a new run."
+                )
 
 
 def already_told(path: Path) -> set[tuple[str, str, int]]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import math
-import os
 from dataclasses import dataclass
 from typing import Any
 
-from yardmaster.errors import YardmasterError
+from yardmaster.experiments.ray_connection import connected
 from yardmaster.live.ray.keeping import close_and_look
 from yardmaster.live.ray.orders import PREFIX, Order
 from yardmaster.live.ray.reservation import Reservation, hello
@@ -38,7 +36,7 @@ class RayAccess:
         Raises:
             YardmasterError: if Ray is not installed, or there is no cluster.
         """
-        self._ray = _connected(address)
+        self._ray = connected(address, needed_by="live ray", namespace=NAMESPACE)
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         self._pinned: Any = NodeAffinitySchedulingStrategy
@@ -139,29 +137,3 @@ class RayAccess:
     def close(self) -> None:
         """Leave the cluster; what runs there goes on."""
         self._ray.shutdown()
-
-
-def _connected(address: str) -> Any:
-    # Ray would report to its makers, and complain about what tasks may see of accelerators.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-        import ray.exceptions
-    except ImportError:
-        raise YardmasterError(
-            "live ray needs Ray: pip install 'yardmaster[ray]' on every machine."
-        ) from None
-    if ray.is_initialized():
-        raise YardmasterError("This process is connected to a Ray cluster already.")
-    try:
-        ray.init(
-            address=address,
-            namespace=NAMESPACE,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-            configure_logging=False,
-        )
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        raise YardmasterError(f"Cannot connect to Ray at {address}: {error}") from None
-    return ray

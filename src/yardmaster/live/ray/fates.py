@@ -35,7 +35,7 @@ class Outcome:
     start_unix_s: float | None = None
     exit_code: int | None = None
     timed_out: bool = False
-    slots: tuple[str, ...] = ()
+    slots: tuple[int | str, ...] = ()
     detail: str = ""
 
     def record(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Trial:
     found_again: bool = False
     is_shared: bool = True
     start_unix_s: float | None = None
-    slots: tuple[str, ...] = ()
+    slots: tuple[int | str, ...] = ()
     detail: str = ""
 
     @property
@@ -84,6 +84,8 @@ class Fate:
     attempts: int = 0
     """Attempts that ended by themselves."""
     losses: int = 0
+    misses: int = 0
+    """Attempts in a row that never ran."""
     next_number: int = 1
     not_before_s: float = 0.0
     exit_code: int | None = None
@@ -93,6 +95,7 @@ class Fate:
     def settle(self, job: Command, outcome: Outcome, end_s: float) -> None:
         """Decide what an outcome means: done, given up, or another try."""
         self.trial = None
+        self.misses = self.misses + 1 if outcome.fate == NEVER_RAN else 0
         if outcome.fate == ENDED:
             self.attempts += 1
             self.exit_code = outcome.exit_code
@@ -104,7 +107,8 @@ class Fate:
             self.exit_code = outcome.exit_code
             self.is_over = self.losses > MOST_LOSSES
         elif outcome.fate == NEVER_RAN:
-            self.not_before_s = end_s + ASK_AGAIN_S
+            wait_s = ASK_AGAIN_S * 2.0 ** min(self.misses - 1, 20)
+            self.not_before_s = end_s + min(wait_s, LONGEST_BACK_OFF_S)
 
 
 class Journal:

@@ -103,7 +103,7 @@ class _Keeper:
             facts={
                 "start_s": now - order.began_unix_s,
                 "start_unix_s": now,
-                "slots": [name.rpartition("/")[2] for name in self._gpus],
+                "slots": [_slot(name) for name in self._gpus],
                 "devices": self._gpus,
                 "node": order.node,
             },
@@ -138,6 +138,12 @@ class _Keeper:
     def _pause_s(self) -> float:
         left_s = min(self._due_s, self._kill_s) - time.monotonic()
         return max(min(left_s, LONGEST_PAUSE_S), 0.01)
+
+
+def _slot(gpu: str) -> int | str:
+    """Return the number of a GPU on its node, or the name of a card."""
+    number = gpu.rpartition("/")[2]
+    return int(number) if number.isdigit() else number
 
 
 def _environment(order: Order, gpus: Sequence[str], place: Path) -> dict[str, str]:

@@ -20,6 +20,9 @@ SEPARATOR = "\x1f"
 READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 """Programs that are run to read; `scontrol` also reads, with `show` alone."""
 
+_NO_SETTINGS = "Could not establish a configuration source"
+"""What Slurm's programs say, after much about DNS, where there is no slurm.conf."""
+
 
 class SlurmError(YardmasterError):
     """Slurm did not answer, or not as expected."""
@@ -47,6 +50,11 @@ class Slurm:
         if not reads:
             raise SlurmError(f"{command[0]} is not a program that only reads.")
         answer = self.run(command)
+        if answer.returncode and _NO_SETTINGS in answer.stderr:
+            raise SlurmError(
+                f"{command[0]} finds no settings of a Slurm cluster on this machine: set SLURM_CONF"
+                " to the path of its slurm.conf."
+            )
         if answer.returncode:
             raise SlurmError(f"{command[0]} failed: {_tail(answer.stderr or answer.stdout)}")
         return answer.stdout

@@ -84,6 +84,20 @@ class Settings:
                 raise YardmasterError(f"{name} is {getattr(self, name)}; it must not be negative.")
 
 
+def check_rights(capabilities: Capabilities, settings: Settings) -> None:
+    """Refuse to change an order that must not be changed.
+
+    Raises:
+        YardmasterError: naming every reason.
+    """
+    refusals = capabilities.refusals_for(settings.max_advance_s)
+    if settings.mode == "apply" and refusals:
+        raise YardmasterError(
+            "The order of this Slurm must not be changed:\n"
+            + "\n".join(f"  - {reason}" for reason in refusals)
+        )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tick:
     """What a tick saw and did; `skipped` says why it did nothing."""
@@ -115,11 +129,7 @@ class SlurmDriver:
         Raises:
             YardmasterError: if the order is to be changed and must not be, naming every reason.
         """
-        if settings.mode == "apply" and capabilities.refusals:
-            raise YardmasterError(
-                "The order of this Slurm must not be changed:\n"
-                + "\n".join(f"  - {reason}" for reason in capabilities.refusals)
-            )
+        check_rights(capabilities, settings)
         self._slurm, self._decider, self._believe = slurm, decider, believe
         self._capabilities, self.settings = capabilities, settings
         self._folder, self._audit = folder, audit
@@ -150,8 +160,12 @@ class SlurmDriver:
             self._audit.write("skip", tick=self.number, reason=tick.skipped)
         else:
             self.failures = 0
-        self._folder.beat(tick=self.number, failures=self.failures)
+        self.beat()
         return tick
+
+    def beat(self) -> None:
+        """Give a sign of life, also while pausing: cron takes our factors away without one."""
+        self._folder.beat(tick=self.number, failures=self.failures)
 
     def _tick(self) -> Tick:
         began = time.perf_counter()

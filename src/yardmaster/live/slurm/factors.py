@@ -4,7 +4,7 @@ Slurm sorts by priority: what a job has anyway (age, fair share, QOS, nice: its 
 SiteFactor. Factors lie in 0 … `points`, so nobody passes a job whose base is more than `points`
 higher: that is the starvation bound. Within it, order is a matter of labels, and labels that are in
 order already are not touched: of all waiting jobs the longest run that stands right is kept, and
-only the others are given numbers between their neighbours'.
+only the others are given numbers between their neighbours', or just above them.
 
 Slurm weighs a job anew when it is changed, and all jobs every PriorityCalcPeriod. In between, the
 priority of an untouched job is older than that of a touched one by up to that long. An order must
@@ -28,6 +28,9 @@ ROUNDING = 4
 """Points by which Slurm's sum may differ from ours: each part is rounded."""
 LATE_S = 5.0
 """Seconds that may pass between reading the queue and the last change of a tick."""
+SLACK = 16
+"""Margins between jobs that are put first, where later ones find room. The whole bound would give
+more room, but takes as much from jobs that are not ordered: those keep no factor at all."""
 MOST_ROUNDS = 14
 """Twice as many labels are let go in each: enough for 8,000 jobs."""
 
@@ -193,10 +196,14 @@ def _right_already(queue: Queue, first: IntArray, rest: IntArray, scale: Scale) 
 def _fill(  # noqa: PLR0917 - a step of plan_factors
     queue: Queue, first: IntArray, kept: BoolArray, scale: Scale, floor: int, site: IntArray
 ) -> IntArray:
-    """Give factors to all that are not kept, between their neighbours; return who found no room."""
+    """Give factors to all that are not kept, between their neighbours; return who found no room.
+
+    Those before all that is kept have no neighbour above: they go no higher than they need, plus
+    some room.
+    """
     held, weighed = queue.held[first].tolist(), queue.weighed[first].tolist()
     base, stays = queue.base[first].tolist(), kept.tolist()
-    jobs, margin, points = len(first), scale.margin, scale.points
+    jobs, margin, points, slack = len(first), scale.margin, scale.points, SLACK * scale.margin
     low = [0] * jobs
     below = max(floor, 1)
     for place in range(jobs - 1, -1, -1):
@@ -206,6 +213,7 @@ def _fill(  # noqa: PLR0917 - a step of plan_factors
             below = max(base[place], below + margin)
         low[place] = below
     above = None
+    leading = stays.index(True) if True in stays else jobs
     bad = []
     for place in range(jobs):
         if stays[place]:
@@ -213,6 +221,8 @@ def _fill(  # noqa: PLR0917 - a step of plan_factors
             continue
         most = base[place] + points
         above = most if above is None else min(most, above - margin)
+        if place < leading:  # nobody to stay behind: no further up than later ones need for room
+            above = min(above, low[place] + 2 * slack * (leading - place))
         if low[place] > above:
             bad.append(place)
             continue

@@ -20,7 +20,7 @@ from yardmaster.live.slurm.reading import NodeRow, PriorityRow, QueueRow
 from yardmaster.live.state import State
 from yardmaster.model.cluster import Cluster, NodeGroup, from_groups
 from yardmaster.model.columns import BoolArray, IntArray, Labels
-from yardmaster.model.gpus import GpuType, gpu_type
+from yardmaster.model.gpus import GpuType, gpu_type, type_key
 
 ORDERABLE = frozenset({"None", "Priority", "Resources"})
 """Reasons for which a job's place in the queue decides when it starts."""
@@ -30,6 +30,8 @@ UNKNOWN_LIMIT_S = 86_400.0
 """What is believed of a job without a time limit."""
 LIKE = "A100"
 """Type whose figures stand in for GPU types that are not in the catalogue."""
+
+ELSEWHERE = "asks for GPUs these nodes do not have"
 
 Believe = Callable[[Sequence[QueueRow]], Sequence[float]]
 """Tells the run time that is believed of each job, in seconds."""
@@ -137,12 +139,16 @@ def observation(
     with_gpus.sort(key=lambda row: row.submit_s)
     waits = [row.waits for row in with_gpus]
     weights = [priorities.get(row.job) if row.waits else None for row in with_gpus]
+    types = _known_types(with_gpus, nodes)
     why_held = tuple(
-        why_not(row, weight, allowed, is_ours) if row.waits else ""
-        for row, weight in zip(with_gpus, weights, strict=True)
+        (why_not(row, weight, allowed, is_ours) or (ELSEWHERE if known is None else ""))
+        if row.waits
+        else ""
+        for row, weight, known in zip(with_gpus, weights, types, strict=True)
     )
     believed_s = (believe or _limits)(with_gpus)
-    state = _state(with_gpus, nodes, now_s, believed_s, np.array([bool(why) for why in why_held]))
+    is_held = np.array([bool(why) for why in why_held])
+    state = _state(with_gpus, nodes, now_s, believed_s, types, is_held)
     return Observation(
         state=state,
         priority=np.array(
@@ -213,15 +219,37 @@ def _units(queue: Iterable[QueueRow]) -> list[QueueRow]:
     return [*units.values(), *running]
 
 
+def _known_types(rows: Sequence[QueueRow], nodes: Sequence[NodeRow]) -> list[str | None]:
+    """Return the GPU types each job accepts, of those that are here or in the catalogue.
+
+    None if a job asks for types of which nobody knows anything: those of other nodes.
+    """
+    here = {type_key(_type(node.gpu_type).name) for node in nodes}
+    known: dict[str, str | None] = {"": ""}
+    for label in {row.gpu_types for row in rows} - {""}:
+        names = [name for name in label.split("|") if type_key(name) in here or _is_known(name)]
+        known[label] = "|".join(names) or None
+    return [known[row.gpu_types] for row in rows]
+
+
+def _is_known(name: str) -> bool:
+    try:
+        gpu_type(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
 def _limits(rows: Sequence[QueueRow]) -> list[float]:
     return [row.limit_s or UNKNOWN_LIMIT_S for row in rows]
 
 
-def _state(
+def _state(  # noqa: PLR0917 - columns of one table
     rows: Sequence[QueueRow],
     nodes: Sequence[NodeRow],
     now_s: float,
     believed_s: Sequence[float],
+    types: Sequence[str | None],
     is_held: BoolArray,
 ) -> State:
     cluster = cluster_of(nodes)
@@ -241,7 +269,7 @@ def _state(
         "estimate_s": believed,
         "gpus": np.array([row.gpus for row in rows], dtype=np.int64),
         "max_gpus_per_node": np.array(per_node, dtype=np.int64),
-        "gpu_types": Labels.of([row.gpu_types for row in rows]),
+        "gpu_types": Labels.of([known or "" for known in types]),
         "user": Labels.of([row.user for row in rows]),
         "tenant": Labels.of([row.account for row in rows]),
     }

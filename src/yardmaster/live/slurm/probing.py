@@ -16,6 +16,10 @@ OLDEST, TESTED = (19, 5), (22, 5)
 """SiteFactor came with 19.05; this was tested against 22.05."""
 MAY_CHANGE = ("Operator", "Administrator")
 FEWEST_PLACES = 8
+"""With fewer jobs that can be told apart, an order is not worth changing."""
+LARGEST_SHARE = 0.5
+"""Of PriorityMaxAge, how much a job may be advanced. Age counts no further than PriorityMaxAge: an
+advance of that much would let newcomers pass a job however long it has waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,27 @@ class Capabilities:
     def scale(self, max_advance_s: float) -> Scale:
         """Return how far jobs may be moved."""
         return Scale(self.age_weight, self.max_age_s, max_advance_s)
+
+    def refusals_for(self, max_advance_s: float) -> tuple[str, ...]:
+        """Return every reason not to change the order with this starvation bound."""
+        if not self.counts_age:
+            return self.refusals
+        found = list(self.refusals)
+        most_s = LARGEST_SHARE * self.max_age_s
+        if max_advance_s > most_s:
+            found.append(
+                f"max_advance_s is {max_advance_s:g}, but PriorityMaxAge is {self.max_age_s:g} s,"
+                f" and waiting longer counts no more, so somebody could starve: use"
+                f" --max-advance-s {most_s:g} or less, or raise PriorityMaxAge"
+            )
+        places = self.scale(max_advance_s).places
+        if places < FEWEST_PLACES:
+            found.append(
+                f"only {places} waiting jobs could be told apart (PriorityWeightAge"
+                f" {self.age_weight}, max_advance_s {max_advance_s:g}); at least {FEWEST_PLACES}"
+                " are needed: raise PriorityWeightAge or --max-advance-s"
+            )
+        return tuple(found)
 
     def bound_in_words(self, max_advance_s: float) -> str:
         """Say the starvation bound."""

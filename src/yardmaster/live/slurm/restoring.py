@@ -52,12 +52,12 @@ def restore(slurm: Slurm, ledger: Ledger, *, everyone: bool = False) -> Restored
         )
         if not wanted:
             break
-        ledger.intend(wanted)
+        # Nothing goes into the ledger: no factor is always ours, and a run may be writing there.
         outcomes = apply_changes(slurm, wanted)
         zeroed |= {one.job for one in outcomes if one.outcome == "done"}
     if ledger.has_wishes:
         wishes, _ = read_wishes(slurm)
-        ours = [job for job, wish in wishes.items() if ledger.is_our_wish(job, wish)]
+        ours = [job for job, wish in wishes.items() if ledger.is_our_wish(job, wish.feature)]
         apply_changes(slurm, [SetPrefer(job, "") for job in ours])
     sites, _ = _sites(slurm)
     left = len(factors_to_zero(sites, ledger, everyone=everyone))

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -19,13 +19,21 @@ from yardmaster.live.decision import Decider
 from yardmaster.live.folder import AUDIT, LiveFolder
 from yardmaster.live.reasons import by_the_clock
 from yardmaster.live.slurm.commands import Slurm, SlurmError
-from yardmaster.live.slurm.driving import Settings, SlurmDriver, Tick, about
+from yardmaster.live.slurm.driving import (
+    Settings,
+    SlurmDriver,
+    Tick,
+    about,
+    check_rights,
+)
 from yardmaster.live.slurm.history import RunTimes, read_history, run_times
 from yardmaster.live.slurm.observing import Observation, observe
 from yardmaster.live.slurm.probing import Capabilities, probe
 from yardmaster.live.slurm.restoring import Restored, restore
 
 LEARN_AGAIN_S = 3600.0
+BEAT_S = 10.0
+"""While pausing, a sign of life comes this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +72,12 @@ class SlurmSession:
                 use, or the order is to be changed and must not be.
         """
         self.slurm, self.settings = slurm, settings
-        self.capabilities: Capabilities = probe(slurm)
         decider = Decider(scheduler, when=by_the_clock)
-        first = observe(slurm, settings.allowed)
+        self.capabilities: Capabilities = probe(slurm)
+        check_rights(self.capabilities, settings)
+        self._first = first = observe(slurm, settings.allowed)
         self._days, self._learnt_s = history_days, -LEARN_AGAIN_S
+        self._skipped = self._changes = 0
         self.run_times = RunTimes()
         self.folder = LiveFolder(path)
         restarts = self.folder.begin(
@@ -86,36 +96,68 @@ class SlurmSession:
         self.audit.write("begin", pid=self.folder.about["pid"], restart=restarts)
         decider.warm(first.state.cluster)
 
+    def unknown_names(self) -> list[str]:
+        """Return a sentence for each user and account to be ordered who has no job at the begin."""
+        jobs, allowed = self._first.state.jobs, self.settings.allowed
+        return [
+            f"no job with GPUs of {kind} {name} is in the queue now; is the name right?"
+            for kind, names, found in (
+                ("user", allowed.users, jobs.user), ("account", allowed.accounts, jobs.tenant),
+            )
+            for name in names
+            if name not in found.names
+        ]  # fmt: skip
+
     def run(
         self, *, ticks: int | None = None, report: Callable[[Tick], None] | None = None
     ) -> Ending:
-        """Work until told to stop (SIGINT, SIGTERM) or for so many ticks, then put back.
+        """Work until told to stop (SIGINT, SIGTERM, SIGHUP) or for so many ticks, then put back.
+
+        Whatever else ends the work (a full disk, a pipe nobody reads) also puts back first.
 
         Args:
             ticks: end after so many; never if not given.
             report: called after every tick.
         """
-        skipped = changes = 0
-        stop = threading.Event()
+        self._skipped = self._changes = 0
+        stop, state = threading.Event(), "failed"
         with _stopping(stop):
-            while not stop.is_set():
-                began = time.monotonic()
-                self._learn()
-                tick = self.driver.tick()
-                skipped += bool(tick.skipped)
-                changes += sum(outcome.outcome == "done" for outcome in tick.outcomes)
-                if report is not None:
-                    report(tick)
-                if ticks is not None and self.driver.number >= ticks:
-                    break
-                stop.wait(max(self.driver.pause_s - (time.monotonic() - began), 0.0))
-            restored = self._put_back()
-        state = "finished" if not stop.is_set() else "stopped"
-        self.audit.write("end", state=state, finished=self.driver.number, failed=skipped)
-        self.folder.end(state)
-        self.audit.close()
+            try:
+                self._work(stop, ticks, report)
+                state = "stopped" if stop.is_set() else "finished"
+            finally:
+                restored = self._put_back()
+                self._end(state)
+        return Ending(self.driver.number, self._skipped, self._changes, restored)
+
+    def _work(
+        self, stop: threading.Event, ticks: int | None, report: Callable[[Tick], None] | None
+    ) -> None:
+        while not stop.is_set():
+            began = time.monotonic()
+            self._learn()
+            tick = self.driver.tick()
+            self._skipped += bool(tick.skipped)
+            self._changes += sum(outcome.outcome == "done" for outcome in tick.outcomes)
+            if report is not None:
+                report(tick)
+            if ticks is not None and self.driver.number >= ticks:
+                break
+            self._pause(stop, began + self.driver.pause_s)
+
+    def _pause(self, stop: threading.Event, until_s: float) -> None:
+        """Wait until then, by the monotonic clock, or until told to stop."""
+        while (left_s := until_s - time.monotonic()) > 0 and not stop.wait(min(left_s, BEAT_S)):
+            self.driver.beat()
+
+    def _end(self, state: str) -> None:
+        """Say how it ended, as far as the disk lets, and let go of the folder."""
+        with suppress(OSError):
+            self.audit.write("end", state=state, finished=self.driver.number, failed=self._skipped)
+            self.folder.end(state)
+        with suppress(OSError):
+            self.audit.close()
         self.folder.close()
-        return Ending(self.driver.number, skipped, changes, restored)
 
     def _put_back(self) -> Restored | None:
         """Take our factors away; where Slurm does not answer, `live restore` is left to do it."""
@@ -124,13 +166,15 @@ class SlurmSession:
         try:
             restored = restore(self.slurm, self.driver.ledger)
         except SlurmError as error:
-            self.audit.write("skip", tick=self.driver.number, reason=f"not put back: {error}")
+            with suppress(OSError):
+                self.audit.write("skip", tick=self.driver.number, reason=f"not put back: {error}")
             return None
-        self.audit.write(
-            "apply", tick=self.driver.number, operation="restore",
-            outcome="failed" if restored.left else "done",
-            detail=f"{restored.zeroed} factors taken away, {restored.left} left",
-        )  # fmt: skip
+        with suppress(OSError):
+            self.audit.write(
+                "apply", tick=self.driver.number, operation="restore",
+                outcome="failed" if restored.left else "done",
+                detail=f"{restored.zeroed} factors taken away, {restored.left} left",
+            )  # fmt: skip
         return restored
 
     def _learn(self) -> None:
@@ -164,7 +208,10 @@ def _nodes(observation: Observation) -> list[dict[str, Any]]:
 
 @contextmanager
 def _stopping(stop: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the run in good order; outside the main thread leave them be."""
+    """Let signals end the run in good order; outside the main thread leave them be.
+
+    SIGHUP comes when a terminal is closed; who ignores it (`nohup`) goes on ignoring it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -172,7 +219,10 @@ def _stopping(stop: threading.Event) -> Iterator[None]:
     def note(_number: int, _frame: FrameType | None) -> None:
         stop.set()
 
-    before = {one: signal.signal(one, note) for one in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {one: signal.signal(one, note) for one in numbers}
     try:
         yield
     finally:

@@ -95,7 +95,7 @@ export function curves(host, data, options) {
     const formatX = options.formatX ?? figure;
     fill(told, h("span", {}, `${options.x} ${formatX(drawn.xs[place])}`),
       ...shown.map((line) => h("span", { class: "curve-value" }, swatch(line),
-        `${line.name} ${(options.format ?? compact)(valueNear(line.y, place))}`)));
+        `${line.name} ${(options.format ?? figure)(valueNear(line.y, place))}`)));
   }
 
   function fillTable() {
@@ -256,7 +256,7 @@ function configuration(lines, data, options, width) {
   const ink = cssColour("--muted"), line = cssColour("--line");
   const isBand = Boolean(data.band) && lines[0]?.name.startsWith("lowest of");
   const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 }, font: "12px system-ui, sans-serif" };
-  const format = options.format ?? compact, formatX = options.formatX ?? short;
+  const { format, formatX } = options;
   return {
     width,
     height: options.height ?? HEIGHT_PX,
@@ -267,8 +267,8 @@ function configuration(lines, data, options, width) {
       y: { range: (/** @type {any} */ _u, /** @type {number} */ low, /** @type {number} */ high) => rangeOf(low, high, options) },
     },
     axes: [
-      { ...axis, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => ticks.map(formatX), space: 60, size: 34 },
-      { ...axis, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => ticks.map((tick) => format(tick)), size: 62, space: 34 },
+      { ...axis, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => (formatX ? ticks.map(formatX) : shortWords(ticks)), space: 60, size: 34 },
+      { ...axis, values: (/** @type {any} */ _u, /** @type {number[]} */ ticks) => (format ? ticks.map((tick) => format(tick)) : tickWords(ticks)), size: 62, space: 34 },
     ],
     series: [{}, ...lines.map((one) => ({
       label: one.name,
@@ -287,15 +287,26 @@ function configuration(lines, data, options, width) {
 function rangeOf(low, high, options) {
   if (low === null || low === undefined || !Number.isFinite(low)) return [0, 1];
   const bottom = options.from0 ? Math.min(low, 0) : low;
-  const pad = (high - bottom || Math.abs(high) || 1) * 0.06;
+  const span = high - bottom;
+  const pad = (span > Math.abs(high) * 1e-9 ? span : Math.abs(high) || 1) * 0.06; // a level line has room too
   return [options.from0 && low >= 0 ? 0 : bottom - pad, high + pad];
 }
 
-/** A number of any size with three figures. @param {number | null | undefined} value */
-export function compact(value) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  return size !== 0 && size < 0.1 ? String(Number(value.toPrecision(2))) : figure(value);
+/** Ticks with as many decimals as tell one from the next. @param {number[]} ticks */
+export function tickWords(ticks) {
+  const step = Number(Math.abs((ticks[1] ?? 0) - (ticks[0] ?? 0)).toPrecision(3));
+  if (!step || step < 1e-5) return ticks.map(figure);
+  const [digits, power] = step.toExponential().split("e");
+  const places = Math.max((digits.split(".")[1] ?? "").length - Number(power), 0);
+  // Adding 0 makes 0 of what would read −0.
+  return ticks.map((tick) => (places ? (Number(tick.toFixed(places)) + 0).toFixed(places) : figure(tick)));
+}
+
+/** Ticks of steps in few letters: 20k, 1.5M. @param {number[]} ticks */
+function shortWords(ticks) {
+  const most = Math.max(...ticks.map(Math.abs));
+  const [size, unit] = most >= 1e6 ? [1e6, "M"] : most >= 1e3 ? [1e3, "k"] : [1, ""];
+  return tickWords(ticks.map((tick) => tick / size)).map((text, n) => (ticks[n] ? `${text}${unit}` : "0"));
 }
 
 /** A number of steps in few letters: 20k, 1.5M. @param {number} value */
@@ -317,7 +328,7 @@ function valueNear(values, place) {
 /** @param {Options} options @param {{xs: number[], lines: Line[]}} drawn */
 function summary(options, { xs, lines }) {
   if (!xs.length) return `${options.title}: nothing yet.`;
-  const format = options.format ?? compact;
+  const format = options.format ?? figure;
   const words = lines.filter((line) => !line.raw).map((line) => `${line.name} ${format(valueNear(line.y, xs.length - 1))}`);
   return `${options.title}, over ${options.x} up to ${(options.formatX ?? short)(xs[xs.length - 1])}. Last: ${words.join("; ")}. Arrow keys read values.`;
 }

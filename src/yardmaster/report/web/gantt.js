@@ -198,6 +198,8 @@ class Gantt {
   draw() {
     if (!this.context || !this.image || !this.pixels) return;
     this.isRangeNew = false;
+    // Where all rows are in view, a finger that goes up or down moves the page.
+    this.plot.style.touchAction = fullHeight(this.data, this.frame) > this.frame.height ? "none" : "pan-y";
     const begun = performance.now();
     this.frame.from = this.window.from;
     this.frame.to = this.window.to;

@@ -26,8 +26,12 @@ export function ticks(low, high, wanted = 5) {
   const raw = (high - low) / Math.max(wanted, 1);
   if (!(raw > 0) || !Number.isFinite(raw)) return [low];
   const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((n) => n * power).find((each) => each >= raw) ?? 10 * power;
-  return between(low, high, step);
+  const steps = [0.2, 0.5, 1, 2, 5, 10].map((n) => n * power);
+  let place = steps.findIndex((each) => each >= raw);
+  if (place < 0) place = steps.length - 1;
+  // One tick says nothing of how long the axis is.
+  while (place > 0 && between(low, high, steps[place]).length < Math.min(wanted, 3)) place -= 1;
+  return between(low, high, steps[place]);
 }
 
 /**

@@ -118,6 +118,18 @@ export function valueAt({ edges, values }, time_s) {
 }
 
 /**
+ * The largest value within a span of time: means over pixels hide how high a short peak is.
+ * @param {Strip} steps @param {number} from @param {number} to
+ */
+export function mostWithin({ edges, values }, from, to) {
+  let most = 0;
+  for (let step = Math.max(firstAbove(edges, from, 0, edges.length) - 1, 0); step < values.length && edges[step] < to; step += 1) {
+    if (values[step] > most) most = values[step];
+  }
+  return most;
+}
+
+/**
  * Size a canvas to its place on the screen.
  * @param {HTMLCanvasElement} canvas
  */
@@ -136,15 +148,13 @@ function drawStrip(canvas, steps, area, options) {
   const { context, width, height, ratio } = sized(canvas);
   const { from, to, span, cursor } = options.window;
   const means = new Float64Array(width);
-  let most = 0;
   let before = areaUpTo(steps, area, from);
   for (let x = 0; x < width; x += 1) {
     const after = areaUpTo(steps, area, from + ((x + 1) / width) * (to - from));
     means[x] = ((after - before) / (to - from)) * width;
-    most = Math.max(most, means[x]);
     before = after;
   }
-  const top = steps.top ?? (most > 0 ? Math.ceil(most * 1.02) : 1);
+  const top = steps.top ?? (mostWithin(steps, from, to) || 1);
   const colour = options.colour ?? cssColour("--accent");
   const floor = height - ratio;
   context.beginPath();

@@ -24,6 +24,7 @@ export function figure(value) {
   const size = Math.abs(value);
   if (Number.isInteger(value)) return count(value);
   if (size >= 1000) return count(Math.round(value));
+  if (size < 1) return String(Number(value.toPrecision(3)));
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
 }
 

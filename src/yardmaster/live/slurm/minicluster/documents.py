@@ -20,7 +20,7 @@ class Shape:
         cpus: cores each node claims; the machine need not have them.
         memory_mib: memory each node claims.
         age_weight: Slurm's PriorityWeightAge.
-        max_age_s: Slurm's PriorityMaxAge, in seconds.
+        max_age_s: Slurm's PriorityMaxAge, in seconds; a week is Slurm's own default.
         credential_s: how long a job's credential lasts, in seconds; requeued jobs wait that long.
             Slurm's own default is 120.
     """
@@ -30,8 +30,8 @@ class Shape:
     gpu_type: str = "a100"
     cpus: int = 64
     memory_mib: int = 256_000
-    age_weight: int = 1_000_000
-    max_age_s: int = 86_400
+    age_weight: int = 7_000_000
+    max_age_s: int = 604_800
     credential_s: int = 120
 
     @property
