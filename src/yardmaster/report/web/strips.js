@@ -207,6 +207,7 @@ function drawAxis(canvas, window, begins) {
 function inUnit(value, unit) {
   if (value === null) return "–";
   if (unit === "W" && Math.abs(value) >= 1000) return `${figure(value / 1000)} kW`;
-  const words = figure(Number(value.toPrecision(4)));
+  // There is room for a few characters, and a thousandth of a job is nothing anybody looks for.
+  const words = value > 0 && value < 0.01 ? "< 0.01" : figure(Number(value.toPrecision(value < 1 ? 2 : 4)));
   return `${words} ${words === "1" ? unit.replace(/s$/, "") : unit}`;
 }
