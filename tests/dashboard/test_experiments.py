@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
 import statistics
 import subprocess
 import sys
@@ -178,6 +179,20 @@ def test_other_folders_are_no_experiments(tmp_path):
     """A folder without a document is refused."""
     with pytest.raises(Refusal, match="is not the folder of an experiment"):
         kind_of(tmp_path)
+
+
+def test_links_out_of_a_studys_trainings_are_not_followed(asking, dashboard, tmp_path):
+    """The state of each training is read, so a link in one's folder closes the whole study."""
+    study = dashboard.runs / "linked-study"
+    training = study / "trainings" / "full-0"
+    training.mkdir(parents=True)
+    (tmp_path / "secret.json").write_text("{}")
+    (training / "run.json").symlink_to(tmp_path / "secret.json")
+    for path in ("/api/experiment", "/api/experiment/state"):
+        answer = asking.get(path, run="linked-study")
+        assert answer.status_code == 403, path
+        assert "trainings/full-0/run.json" in answer.json()["error"]
+    shutil.rmtree(study)
 
 
 def test_an_experiment_under_way_is_followed(asking, dashboard, documents, page, shoot):

@@ -169,7 +169,8 @@ def routes(desk: Desk) -> list[BaseRoute]:
     shelf = Shelf()
 
     def folder_of(request: Request) -> Path:
-        return desk.runs.resolve(request.query_params.get("run", ""))
+        # Of a study's trainings the state of each is read, one folder further down.
+        return desk.runs.resolve(request.query_params.get("run", ""), deepest=3)
 
     def figures(request: Request) -> Response:
         return answer(figures_of(folder_of(request), choice_of(request), shelf))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Container, Iterator
 from pathlib import Path
 
+from yardmaster.dashboard.plain_files import DEEPEST as LOOKED_AT
 from yardmaster.dashboard.plain_files import trap_in
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.run_cards import Card, card_of, is_run, watched_files
@@ -35,11 +36,12 @@ class RunsFolder:
         self._answer: tuple[Card, ...] = ()
         self._answered = float("-inf")
 
-    def resolve(self, name: str) -> Path:
+    def resolve(self, name: str, *, deepest: int = LOOKED_AT) -> Path:
         """Return the folder of a run.
 
         Args:
             name: the run's path relative to the folder, with `/` between its parts.
+            deepest: how many folders deep its files are read, and looked at for links before.
 
         Raises:
             Refusal: if it would leave the folder (also by a link, or one in it), or is not there.
@@ -55,7 +57,7 @@ class RunsFolder:
             raise Refusal(404, f"There is no run named {name!r}.") from None
         if not path.is_relative_to(self.path) or path == self.path or not path.is_dir():
             raise Refusal(404, f"There is no run named {name!r}.")
-        trap = trap_in(path, self.path)
+        trap = trap_in(path, self.path, deepest)
         if trap:
             raise Refusal(
                 403, f"{trap} in {name} is a link out of the folder of runs, or a pipe: not opened."
