@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from yardmaster.cli.console import remark, say, say_json
 from yardmaster.cli.options import JsonOption, QuietOption
+
+if TYPE_CHECKING:
+    from yardmaster.live.local.runner import Result
 
 
 def local(
@@ -55,7 +58,12 @@ def local(
         ),
         report=None if quiet else remark,
     )  # fmt: skip
-    if json:
+    return tell_ending(result, folder, as_json=json)
+
+
+def tell_ending(result: Result, folder: Path, *, as_json: bool) -> int:
+    """Print how a live run ended; return the exit code: 1 if some job failed or was left."""
+    if as_json:
         say_json(
             {
                 "folder": str(folder), "state": result.state, "finished": result.finished,

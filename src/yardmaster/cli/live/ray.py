@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from yardmaster.cli.console import remark, say, say_json
-from yardmaster.cli.live.local import new_folder
+from yardmaster.cli.console import remark
+from yardmaster.cli.live.local import new_folder, tell_ending
 from yardmaster.cli.options import JsonOption, QuietOption
 
 
@@ -72,18 +72,4 @@ def ray(
             ),
             report=None if quiet else remark,
         )  # fmt: skip
-    if json:
-        say_json(
-            {
-                "folder": str(folder), "state": result.state, "finished": result.finished,
-                "failed": result.failed, "unfinished": result.unfinished,
-                "found_again": result.found_again,
-            }
-        )  # fmt: skip
-    else:
-        again = f", {result.found_again} found again" if result.found_again else ""
-        say(
-            f"{result.state}: {result.finished} jobs done, {result.failed} failed,"
-            f" {result.unfinished} left{again}. Folder: {folder}"
-        )
-    return 0 if result.failed == result.unfinished == 0 else 1
+    return tell_ending(result, folder, as_json=json)
