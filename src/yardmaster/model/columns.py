@@ -65,17 +65,16 @@ class Labels:
 
         Numbers are names too: user 0 is the user called "0".
         """
+        values = list(values)
         numbers: dict[str, int] = {}
-        seen: dict[object, int] = {None: -1, "": -1}
-        codes: list[int] = []
-        for value in values:
-            code = seen.get(value)
-            if code is None:
+        codes: dict[object, int] = {None: -1, "": -1}
+        for value in dict.fromkeys(values):  # each once: long columns have few names
+            if value not in codes:
                 is_missing = isinstance(value, float) and math.isnan(value)
-                code = -1 if is_missing else numbers.setdefault(str(value), len(numbers))
-                seen[value] = code
-            codes.append(code)
-        return cls(np.asarray(codes, dtype=np.int32), tuple(numbers))
+                codes[value] = -1 if is_missing else numbers.setdefault(str(value), len(numbers))
+        return cls(
+            np.fromiter(map(codes.__getitem__, values), np.int32, len(values)), tuple(numbers)
+        )
 
     @classmethod
     def missing(cls, length: int) -> Labels:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,36 @@ def test_a_missing_program_is_named(tmp_path: Path):
     """The package that has it is told."""
     with pytest.raises(SlurmError, match="slurm-client"):
         Slurm(environment={"PATH": str(tmp_path)}).read("squeue", "-h")
+
+
+def _program(folder: Path, name: str, script: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_several_programs_are_read_at_the_same_time(tmp_path: Path):
+    """Each answer comes whole and in its place, however long; what is no text is replaced."""
+    _program(tmp_path, "squeue", "sleep 0.4; yes abcdefgh | head -c 3000000; printf '\\377'")
+    _program(tmp_path, "sinfo", "sleep 0.4; echo nodes; yes noise | head -c 300000 >&2")
+    slurm = Slurm(environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    began = time.monotonic()
+    queue, nodes = slurm.read_all(("squeue",), ("sinfo", "-h"))
+    assert time.monotonic() - began < 0.75
+    assert (len(queue), queue[-1], nodes) == (3_000_001, "\ufffd", "nodes\n")
+
+
+def test_one_that_fails_or_hangs_ends_them_all(tmp_path: Path):
+    """A time-out and a failure are told by name, and nobody is left running."""
+    _program(tmp_path, "squeue", f"echo $$ > {tmp_path}/pid; exec sleep 30")
+    _program(tmp_path, "sinfo", "echo no such partition >&2; exit 1")
+    slurm = Slurm(0.5, environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    with pytest.raises(SlurmError, match="squeue did not answer within"):
+        slurm.read_all(("sinfo",), ("squeue",))
+    pid = int((tmp_path / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    with pytest.raises(SlurmError, match="sinfo failed: no such partition"):
+        slurm.read_all(("sinfo",))
+    with pytest.raises(SlurmError, match="sbatch is not a program that only reads"):
+        slurm.read_all(("sinfo",), ("sbatch",))

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from yardmaster.live.decision import Decider
 from yardmaster.live.slurm import reading
 from yardmaster.live.slurm.commands import SlurmError
 from yardmaster.live.slurm.factors import Scale
-from yardmaster.live.slurm.observing import ELSEWHERE, Allowed, Observation, observation
+from yardmaster.live.slurm.observing import (
+    ELSEWHERE,
+    Allowed,
+    Observation,
+    observation,
+    why_not,
+)
 from yardmaster.live.slurm.planning import plan_changes
 from yardmaster.live.slurm.reading import NodeRow, PriorityRow, QueueRow
 
+LINES = [("PENDING", "RUNNING"), ("Priority", "Resources"), ("main", "other"), ("1", "2")]
+"""How a line of squeue may change from one look to the next."""
 SAMPLES = Path(__file__).parent / "samples"
 NOW_S = 1_794_937_400.0
 
@@ -129,3 +140,81 @@ def test_an_empty_cluster_is_a_state_too():
     seen = observation([], nodes, {}, now_s=NOW_S, allowed=Allowed())
     assert not len(seen.state.orderable)
     assert seen.state.free_gpus.tolist() == [8]
+
+
+CELLS = st.tuples(
+    st.sampled_from(["PENDING", "PENDING", "RUNNING", "COMPLETING"]),
+    st.sampled_from(["ann", "bob"]),
+    st.sampled_from(["main", "other", "main,other"]),
+    st.sampled_from(["Priority", "Resources", "None", "Dependency", "Nodes required for job are"]),
+    st.integers(0, 3),
+    st.integers(1, 3),
+    st.integers(0, 9),
+    st.sampled_from(["", "a100", "secret-card-9"]),
+    st.none() | st.integers(1, 9).map(float),
+    st.none() | st.tuples(*[st.integers(0, 12)] * 4).map(lambda parts: PriorityRow(*parts)),
+)
+"""State, user, partition, reason, GPUs, nodes, priority, GPU types, start, and what sprio says."""
+ALLOWED = st.sampled_from([Allowed(), Allowed(users=("ann",)), Allowed(partitions=("main",))])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(CELLS, max_size=12), ALLOWED, st.booleans())
+def test_what_is_put_together_by_columns_is_what_each_line_says(cells, allowed, asks):
+    """Every column of the state and every reason is the one that the job's own line gives."""
+    rows, weights = [], {}
+    for number, (state, user, partition, reason, gpus, nodes, priority, types, start, weight) in (
+        enumerate(cells, start=1)
+    ):  # fmt: skip
+        job = str(number)
+        rows.append(
+            QueueRow(
+                job, job, user, "a", partition, state, float(20 - number), start, None, nodes,
+                gpus, types, priority, reason, "n1", start,
+            )
+        )  # fmt: skip
+        if weight is not None:
+            weights[job] = weight
+    is_ours = (lambda _job, points: points < 6) if asks else None
+    nodes = [NodeRow("n1", "idle", 8, "a100", 0, ("main", "other"))]
+    seen = observation(rows, nodes, weights, now_s=15.0, allowed=allowed, is_ours=is_ours)
+    jobs = seen.state.jobs
+    by_time = sorted((row for row in rows if row.gpus), key=lambda row: row.submit_s)
+    assert jobs.id.tolist() == [row.job for row in by_time] or not by_time
+    for place, row in enumerate(by_time):
+        weight = weights.get(row.job) if row.waits else None
+        why = why_not(row, weight, allowed, is_ours) if row.waits else ""
+        if row.waits and row.gpu_types == "secret-card-9":
+            why = why or ELSEWHERE
+        assert seen.why_held[place] == why
+        assert bool(seen.state.is_held[place]) == bool(why)
+        assert seen.is_weighed[place] == (weight is not None)
+        assert (seen.site[place], seen.others[place]) == (
+            (weight.site, weight.others) if weight else (0, 0)
+        )
+        assert seen.priority[place] == (row.priority if row.waits else 0)
+        assert seen.reason[place] == (row.reason if row.waits else "")
+        assert jobs.submit_s[place] == min(row.submit_s, 15.0)
+        assert (jobs.gpus[place], jobs.user.values()[place]) == (row.gpus, row.user)
+        most = -(-row.gpus // row.nodes) if row.nodes > 1 else 0
+        assert jobs.max_gpus_per_node[place] == most
+        since_s = math.nan if row.waits else min(row.start_s or 15.0, 15.0)
+        assert seen.state.since_s[place] == pytest.approx(since_s, nan_ok=True)
+        assert seen.row_of[row.job] == place
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 19), st.sampled_from(LINES)), max_size=6))
+def test_a_second_look_sees_what_a_first_one_would(changed):
+    """Lines that were read before are not read again: the state is as if all had been."""
+    before = (SAMPLES / "squeue.txt").read_text("utf-8").splitlines()
+    seen = recorded()
+    after = list(before)
+    for place, (old, new) in changed:
+        after[place % len(after)] = after[place % len(after)].replace(old, new)
+    text = "\n".join(after)
+    again = list(reading.queue_rows(text))
+    reading.forget()
+    fresh = list(reading.queue_rows(text))
+    assert again == fresh
+    assert recorded().state.digest() == seen.state.digest()

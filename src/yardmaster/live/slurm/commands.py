@@ -1,16 +1,22 @@
 """Running Slurm's programs: always under a time limit, in the C locale, with times in seconds.
 
+They are told to count in UTC: elsewhere they look up the local time of every moment they print,
+which takes a third of what squeue does, and mistake moments in the hour that summer time repeats.
+
 Reading and writing are kept apart. What is written to Slurm is built by `changes.py` alone.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
-import shutil
+import selectors
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from typing import IO
 
 from yardmaster.errors import YardmasterError
 
@@ -19,6 +25,9 @@ SEPARATOR = "\x1f"
 
 READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 """Programs that are run to read; `scontrol` also reads, with `show` alone."""
+
+PIPE_BYTES = 1 << 20
+"""What a pipe may hold: squeue prints 5,000 jobs without waiting for who reads."""
 
 _NO_SETTINGS = "Could not establish a configuration source"
 """What Slurm's programs say, after much about DNS, where there is no slurm.conf."""
@@ -46,23 +55,18 @@ class Slurm:
         Raises:
             SlurmError: if it is missing, too slow, or fails.
         """
-        reads = command[0] in READERS or command[:2] == ("scontrol", "show")
-        if not reads:
-            raise SlurmError(f"{command[0]} is not a program that only reads.")
-        answer = self.run(command)
-        if answer.returncode and _NO_SETTINGS in answer.stderr:
-            raise SlurmError(
-                f"{command[0]} finds no settings of a Slurm cluster on this machine: set SLURM_CONF"
-                " to the path of its slurm.conf."
-            )
-        if answer.returncode:
-            raise SlurmError(f"{command[0]} failed: {_tail(answer.stderr or answer.stdout)}")
-        return answer.stdout
+        _check_reads(command)
+        return _told(self.run(command))
 
     def read_all(self, *commands: Sequence[str]) -> list[str]:
-        """Run several programs that only read, at the same time."""
-        with ThreadPoolExecutor(len(commands)) as pool:
-            return list(pool.map(lambda command: self.read(*command), commands))
+        """Run several programs that only read, at the same time.
+
+        Raises:
+            SlurmError: if one is missing, too slow, or fails; the others are ended.
+        """
+        for command in commands:
+            _check_reads(command)
+        return [_told(answer) for answer in self._run_all(commands)]
 
     def run(
         self, command: Sequence[str], text: str | None = None
@@ -72,23 +76,122 @@ class Slurm:
         Raises:
             SlurmError: if it is missing or too slow.
         """
-        variables = {**os.environ, **self.environment, "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
-        variables.pop("SLURM_BITSTR_LEN", None)
-        if shutil.which(command[0], path=variables.get("PATH")) is None:
-            raise SlurmError(
-                f"{command[0]} is not installed here. On Debian: apt-get install slurm-client"
-            )
         # Without an input of its own the program must not read ours.
         source = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}
         try:
             return subprocess.run(  # noqa: S603 - Slurm's own programs
-                list(command), env=variables, capture_output=True, text=True, check=False,
+                list(command), env=self._variables(), capture_output=True, text=True, check=False,
                 errors="replace", timeout=self.timeout_s, **source,
             )  # fmt: skip
+        except FileNotFoundError:
+            raise _missing(command) from None
         except subprocess.TimeoutExpired:
-            raise SlurmError(
-                f"{command[0]} did not answer within {self.timeout_s:g} s; is slurmctld running?"
-            ) from None
+            raise self._late(command) from None
+
+    def _run_all(self, commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
+        """Run programs at the same time; what they print is taken as it comes, by one thread."""
+        deadline = time.monotonic() + self.timeout_s
+        variables, started = self._variables(), list[subprocess.Popen[bytes]]()
+        printed: dict[int, list[bytes]] = {}
+        with ExitStack() as stack, selectors.DefaultSelector() as selector:
+            for command in commands:
+                process = stack.enter_context(_starting(command, variables))
+                stack.callback(_end, process)
+                started.append(process)
+                for pipe in _pipes(process):
+                    selector.register(pipe, selectors.EVENT_READ, command)
+                    printed[pipe.fileno()] = []
+            places = [[pipe.fileno() for pipe in _pipes(process)] for process in started]
+            while selector.get_map():
+                ready = selector.select(max(deadline - time.monotonic(), 0.0))
+                if not ready:
+                    waiting = next(iter(selector.get_map().values()))
+                    raise self._late(waiting.data)
+                for key, _ in ready:
+                    if part := os.read(key.fd, PIPE_BYTES):
+                        printed[key.fd].append(part)
+                    else:
+                        selector.unregister(key.fileobj)
+            return [
+                subprocess.CompletedProcess(
+                    command, self._code(command, process, deadline),
+                    *(b"".join(printed[place]).decode("utf-8", "replace") for place in both),
+                )
+                for command, process, both in zip(commands, started, places, strict=True)
+            ]  # fmt: skip
+
+    def _code(
+        self, command: Sequence[str], process: subprocess.Popen[bytes], deadline: float
+    ) -> int:
+        """Return how a program ended that has nothing more to print."""
+        try:
+            return process.wait(max(deadline - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            raise self._late(command) from None
+
+    def _variables(self) -> dict[str, str]:
+        told = {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C", "TZ": "UTC0"}
+        variables = {**os.environ, **self.environment, **told}
+        variables.pop("SLURM_BITSTR_LEN", None)
+        return variables
+
+    def _late(self, command: Sequence[str]) -> SlurmError:
+        return SlurmError(
+            f"{command[0]} did not answer within {self.timeout_s:g} s; is slurmctld running?"
+        )
+
+
+def _starting(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        process = subprocess.Popen(  # noqa: S603 - Slurm's own programs
+            list(command), env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+    except FileNotFoundError:
+        raise _missing(command) from None
+    with suppress(OSError):  # somebody with many pipes may have no larger ones
+        fcntl.fcntl(_pipes(process)[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    return process
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert process.stdout is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101
+    return process.stdout, process.stderr
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a program that is still at work because another one failed."""
+    if process.poll() is None:
+        process.kill()
+
+
+def _missing(command: Sequence[str]) -> SlurmError:
+    return SlurmError(
+        f"{command[0]} is not installed here. On Debian: apt-get install slurm-client"
+    )
+
+
+def _check_reads(command: Sequence[str]) -> None:
+    if command[0] not in READERS and tuple(command[:2]) != ("scontrol", "show"):
+        raise SlurmError(f"{command[0]} is not a program that only reads.")
+
+
+def _told(answer: subprocess.CompletedProcess[str]) -> str:
+    """Return what a program printed.
+
+    Raises:
+        SlurmError: if it failed.
+    """
+    name = answer.args[0]
+    if answer.returncode and _NO_SETTINGS in answer.stderr:
+        raise SlurmError(
+            f"{name} finds no settings of a Slurm cluster on this machine: set SLURM_CONF"
+            " to the path of its slurm.conf."
+        )
+    if answer.returncode:
+        raise SlurmError(f"{name} failed: {_tail(answer.stderr or answer.stdout)}")
+    return answer.stdout
 
 
 def _tail(text: str) -> str:

@@ -39,7 +39,7 @@ def read_history(slurm: Slurm, *, days: float) -> str:
     Raises:
         SlurmError: if the accounts do not answer.
     """
-    since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 86_400.0 * days))
+    since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() - 86_400.0 * days))
     return slurm.read(
         "sacct", "-D", "-X", "-a", "-P", "-S", since, "-E", "now", "-o", ",".join(FIELDS)
     )

@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from yardmaster.live.slurm.commands import SEPARATOR, SlurmError
+from yardmaster.model.columns import IntArray
 from yardmaster.workloads.traces.slurm.fields import gres, limit_s, tres
 
 QUEUE_FIELDS = (
@@ -31,6 +32,8 @@ PRIORITY_FIELDS = "irYSABFJPQNT"
 """sprio's letters: job, partition, priority, site, age, association, fair share, size, partition's
 weight, QOS, nice, and other resources."""
 
+WAITING = "PENDING"
+"""The state of a job that has not started."""
 NOWHERE = ("", "n/a", "(null)", "none", "unknown")
 
 
@@ -78,7 +81,7 @@ class QueueRow(NamedTuple):
     @property
     def waits(self) -> bool:
         """Whether it has not started."""
-        return self.state == "PENDING"
+        return self.state == WAITING
 
 
 def queue_rows(text: str) -> Iterator[QueueRow]:
@@ -196,7 +199,15 @@ class PriorityRow(NamedTuple):
     @property
     def is_set_by_hand(self) -> bool:
         """Whether somebody wrote the priority itself: then its parts do not add up to it."""
-        return self.priority > 1 and abs(self.priority - self.site - self.age - self.others) > 8
+        return bool(is_set_by_hand(*self))
+
+
+Points = TypeVar("Points", int, IntArray)
+
+
+def is_set_by_hand(priority: Points, site: Points, age: Points, others: Points) -> Any:
+    """Whether parts do not add up to a priority, of one job or of many."""
+    return (priority > 1) & (abs(priority - site - age - others) > 8)
 
 
 def priority_rows(text: str) -> dict[str, PriorityRow]:
@@ -224,6 +235,12 @@ def _priority_row(line: str) -> tuple[str, PriorityRow]:
     priority, site, age, *rest, nice = map(int, cells[2:11])
     others = sum(rest) - nice + (_weighed(cells[11]) if cells[11] else 0)
     return _unit(cells[0]), PriorityRow(priority, site, age, others)
+
+
+def forget() -> None:
+    """Read every line anew at the next look."""
+    _queue_row.cache_clear()
+    _priority_row.cache_clear()
 
 
 def _weighed(text: str) -> int:
