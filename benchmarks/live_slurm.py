@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from yardmaster.live.decision import Decider
+from yardmaster.live.slurm import reading
 from yardmaster.live.slurm.changes import SetFactor, apply_changes
 from yardmaster.live.slurm.commands import Slurm
 from yardmaster.live.slurm.driving import Settings
@@ -115,11 +116,11 @@ def speed(bench: Bench, waiting: int) -> dict[str, Any]:
     for _ in range(waiting):
         bench.submit(bench.dice.randint(1, 8), 1, bench.dice.randint(1, 500))
     time.sleep(2)
-    result: dict[str, Any] = {"waiting": waiting}
+    result: dict[str, Any] = {"waiting": waiting, "load": round(os.getloadavg()[0], 1)}
     for name in ("sjf+easy", "policy:slowdown-clairvoyant"):
         decider = Decider(name)
         times = []
-        for _ in range(7):
+        for _ in range(22):
             began = time.perf_counter()
             seen = observe(bench.slurm, Allowed())
             read_s = time.perf_counter() - began
@@ -128,8 +129,10 @@ def speed(bench: Bench, waiting: int) -> dict[str, Any]:
         both, reads = zip(*times[1:], strict=True)
         result[name] = {
             "observe_and_decide_ms": round(1000 * statistics.median(both), 1),
+            "fastest_ms": round(1000 * min(both), 1),
             "observe_ms": round(1000 * statistics.median(reads), 1),
         }
+    result["squeue_alone_ms"] = _alone_ms(bench, reading.queue_command())
     jobs = [str(job) for job in seen.state.jobs.id[seen.state.orderable][:1000]]
     changes = [SetFactor(job, 1000 + place) for place, job in enumerate(jobs)]
     began = time.perf_counter()
@@ -148,34 +151,63 @@ def speed(bench: Bench, waiting: int) -> dict[str, Any]:
     return result
 
 
+def _alone_ms(bench: Bench, command: tuple[str, ...]) -> float:
+    """Return how long one of Slurm's programs takes by itself."""
+    times = []
+    for _ in range(11):
+        began = time.perf_counter()
+        bench.slurm.read(*command)
+        times.append(time.perf_counter() - began)
+    return round(1000 * statistics.median(times), 1)
+
+
 def soak(bench: Bench, ticks: int) -> dict[str, Any]:
-    """Tick many times with jobs in the queue and see whether memory grows."""
-    for _ in range(bench.cluster.shape.nodes):
-        bench.submit(bench.cluster.shape.gpus, 3600, 600)
-    jobs = [bench.submit(1, 1, 1 + number % 50) for number in range(200)]
+    """Tick as fast as it goes beside a queue that lives, and see whether anything grows.
+
+    Jobs of one to three seconds come all the time, wait, run and end; every fifth tick brings one,
+    unless many wait already.
+    """
+    bench.log.write_text("")
     folder = bench.cluster.folder.parent / "soak"
     settings = Settings(mode="apply", interval_s=0.1)
     session = SlurmSession(bench.slurm, "sjf+easy", settings, folder)
-    sizes, took = [], []
+    jobs, took, waiting, changes, skipped = list[str](), list[float](), 0, 0, 0
+    seen: dict[str, dict[str, float]] = {}
     for number in range(ticks):
-        if number % 20 == 0:  # something changes now and then
-            bench.cluster.run("scancel", jobs.pop(0))
-            jobs.append(bench.submit(1, 1, 1 + number % 50))
+        if number % 5 == 0 and waiting < 60:
+            jobs.append(bench.submit(1 + number % 8, 1 + number % 3, 1 + number % 50))
         began = time.perf_counter()
-        session.driver.tick()
+        tick = session.driver.tick()
         took.append(time.perf_counter() - began)
-        if number % 50 == 0:
-            pages = int(Path("/proc/self/statm").read_text().split()[1])
-            sizes.append(pages * os.sysconf("SC_PAGE_SIZE") / 2**20)
+        skipped += bool(tick.skipped)
+        changes += sum(one.outcome == "done" for one in tick.outcomes)
+        if tick.observation is not None:
+            waiting = len(tick.observation.state.waiting)
+        if number in {ticks // 20, ticks // 2, ticks - 1}:  # by then everything has been loaded
+            seen[f"after_{number + 1}"] = _size()
     session.run(ticks=ticks + 1)
-    bench.cluster.run("scancel", f"--user={os.environ.get('USER', 'root')}", timeout_s=120)
-    bench.drain(120)
-    half = len(sizes) // 2
+    drained = bench.drain(300)
+    starts, ends = bench.runs("start"), bench.runs("end")
     return {
         "ticks": ticks,
+        "skipped": skipped,
+        "jobs": len(jobs),
+        "factors_given": changes,
         "median_tick_ms": round(1000 * statistics.median(took), 1),
-        "rss_mib_first_half_end": round(sizes[half], 1),
-        "rss_mib_end": round(sizes[-1], 1),
+        "minutes": round(sum(took) / 60, 1),
+        **seen,
+        "drained": drained,
+        "ran_exactly_once": sum(starts[job] == 1 and ends[job] == 1 for job in jobs),
+    }
+
+
+def _size() -> dict[str, float]:
+    """Return the resident memory and the open files of this process."""
+    status = Path("/proc/self/status").read_text()
+    kib = int(status.partition("VmRSS:")[2].split()[0])
+    return {
+        "rss_mib": round(kib / 1024, 1),
+        "open_files": len(list(Path("/proc/self/fd").iterdir())),
     }
 
 

@@ -8,15 +8,14 @@ Reading and writing are kept apart. What is written to Slurm is built by `change
 
 from __future__ import annotations
 
-import fcntl
 import os
 import selectors
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Self
 
 from yardmaster.errors import YardmasterError
 
@@ -25,9 +24,6 @@ SEPARATOR = "\x1f"
 
 READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 """Programs that are run to read; `scontrol` also reads, with `show` alone."""
-
-PIPE_BYTES = 1 << 20
-"""What a pipe may hold: squeue prints 5,000 jobs without waiting for who reads."""
 
 _NO_SETTINGS = "Could not establish a configuration source"
 """What Slurm's programs say, after much about DNS, where there is no slurm.conf."""
@@ -89,45 +85,32 @@ class Slurm:
             raise self._late(command) from None
 
     def _run_all(self, commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
-        """Run programs at the same time; what they print is taken as it comes, by one thread."""
+        """Run programs at the same time, without a thread for each.
+
+        What they print goes into memory of their own, so that nobody is woken up for each piece of
+        it; that one has nothing more to complain about says that it has ended.
+        """
         deadline = time.monotonic() + self.timeout_s
-        variables, started = self._variables(), list[subprocess.Popen[bytes]]()
-        printed: dict[int, list[bytes]] = {}
+        variables = self._variables()
         with ExitStack() as stack, selectors.DefaultSelector() as selector:
-            for command in commands:
-                process = stack.enter_context(_starting(command, variables))
-                stack.callback(_end, process)
-                started.append(process)
-                for pipe in _pipes(process):
-                    selector.register(pipe, selectors.EVENT_READ, command)
-                    printed[pipe.fileno()] = []
-            places = [[pipe.fileno() for pipe in _pipes(process)] for process in started]
+            started = [stack.enter_context(_Running.of(one, variables)) for one in commands]
+            for one in started:
+                selector.register(one.complaints, selectors.EVENT_READ, one)
             while selector.get_map():
                 ready = selector.select(max(deadline - time.monotonic(), 0.0))
                 if not ready:
-                    waiting = next(iter(selector.get_map().values()))
-                    raise self._late(waiting.data)
+                    raise self._late(next(iter(selector.get_map().values())).data.command)
                 for key, _ in ready:
-                    if part := os.read(key.fd, PIPE_BYTES):
-                        printed[key.fd].append(part)
-                    else:
+                    if not key.data.listen():
                         selector.unregister(key.fileobj)
-            return [
-                subprocess.CompletedProcess(
-                    command, self._code(command, process, deadline),
-                    *(b"".join(printed[place]).decode("utf-8", "replace") for place in both),
-                )
-                for command, process, both in zip(commands, started, places, strict=True)
-            ]  # fmt: skip
+            return [one.answer(self._code(one, deadline)) for one in started]
 
-    def _code(
-        self, command: Sequence[str], process: subprocess.Popen[bytes], deadline: float
-    ) -> int:
-        """Return how a program ended that has nothing more to print."""
+    def _code(self, running: _Running, deadline: float) -> int:
+        """Return how a program ended that has nothing more to say."""
         try:
-            return process.wait(max(deadline - time.monotonic(), 0.1))
+            return running.process.wait(max(deadline - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
-            raise self._late(command) from None
+            raise self._late(running.command) from None
 
     def _variables(self) -> dict[str, str]:
         told = {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C", "TZ": "UTC0"}
@@ -141,29 +124,55 @@ class Slurm:
         )
 
 
-def _starting(command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    try:
-        process = subprocess.Popen(  # noqa: S603 - Slurm's own programs
-            list(command), env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise _missing(command) from None
-    with suppress(OSError):  # somebody with many pipes may have no larger ones
-        fcntl.fcntl(_pipes(process)[0], fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    return process
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A program at work; left in the middle, it is ended."""
 
+    command: Sequence[str]
+    process: subprocess.Popen[bytes]
+    printed: IO[bytes]
+    complained: list[bytes] = field(default_factory=list)
 
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    assert process.stdout is not None  # noqa: S101
-    assert process.stderr is not None  # noqa: S101
-    return process.stdout, process.stderr
+    @classmethod
+    def of(cls, command: Sequence[str], variables: Mapping[str, str]) -> _Running:
+        printed = open(os.memfd_create(command[0]), "r+b")  # noqa: SIM115 - closed with the program
+        try:
+            process = subprocess.Popen(  # noqa: S603 - Slurm's own programs
+                list(command), env=variables, stdin=subprocess.DEVNULL, stdout=printed,
+                stderr=subprocess.PIPE,
+            )  # fmt: skip
+        except OSError as error:
+            printed.close()
+            raise (_missing(command) if isinstance(error, FileNotFoundError) else error) from None
+        return cls(command, process, printed)
 
+    @property
+    def complaints(self) -> IO[bytes]:
+        assert self.process.stderr is not None  # noqa: S101
+        return self.process.stderr
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program that is still at work because another one failed."""
-    if process.poll() is None:
-        process.kill()
+    def listen(self) -> bytes:
+        """Take what it complains about; nothing at its end."""
+        part = os.read(self.complaints.fileno(), 65_536)
+        self.complained.append(part)
+        return part
+
+    def answer(self, code: int) -> subprocess.CompletedProcess[str]:
+        self.printed.seek(0)
+        texts = self.printed.read(), b"".join(self.complained)
+        return subprocess.CompletedProcess(
+            self.command, code, *(text.decode("utf-8", "replace") for text in texts)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.complaints.close()
+        self.printed.close()
 
 
 def _missing(command: Sequence[str]) -> SlurmError:

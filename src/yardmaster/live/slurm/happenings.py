@@ -77,22 +77,21 @@ class Happenings:
         places: dict[int, list[str]] = {}
         for row, node, _ in state.holdings.tolist():
             places.setdefault(row, []).append(names[node])
+        waits = np.isnan(state.since_s).tolist()
+        submit_s = np.round(jobs.submit_s - self._began, 3).tolist()
+        begun_s = np.round(state.since_s - self._began, 3).tolist()
         waiting: dict[str, dict[str, Any]] = {}
         running: dict[str, dict[str, Any]] = {}
-        columns = zip(jobs.id.tolist(), jobs.submit_s.tolist(), jobs.duration_s.tolist(),
-                      jobs.gpus.tolist(), state.since_s.tolist(), strict=True)  # fmt: skip
-        for row, (job, submit_s, believed_s, gpus, since_s) in enumerate(columns):
-            about = {
-                "gpus": gpus,
-                "submit_s": round(submit_s - self._began, 3),
-                "estimate_s": believed_s,
-            }
-            if np.isnan(since_s):
-                waiting[str(job)] = about
+        columns = zip(jobs.id.tolist(), jobs.gpus.tolist(), submit_s, jobs.duration_s.tolist(),
+                      waits, strict=True)  # fmt: skip
+        for row, (job, gpus, submitted_s, believed_s, wait) in enumerate(columns):
+            about = {"gpus": gpus, "submit_s": submitted_s, "estimate_s": believed_s}
+            if wait:
+                waiting[job] = about
             else:
-                about["start_s"] = round(since_s - self._began, 3)
+                about["start_s"] = begun_s[row]
                 about["node"] = ",".join(places.get(row, ()))
-                running[str(job)] = about
+                running[job] = about
         return waiting, running
 
     def _settled(self, now_s: float) -> Iterator[dict[str, Any]]:

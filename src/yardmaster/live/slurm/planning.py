@@ -63,10 +63,12 @@ def plan_changes(
         held=observation.priority[rows],
     )
     labels = plan_factors(queue, scale)
+    changed = labels.order[labels.changed[labels.order]]
     changes = tuple(
-        SetFactor(str(queue.job[place]), int(labels.site[place]))
-        for place in labels.order.tolist()
-        if labels.changed[place]
+        SetFactor(str(job), points)
+        for job, points in zip(
+            queue.job[changed].tolist(), labels.site[changed].tolist(), strict=True
+        )
     )
     moved = int(np.count_nonzero(labels.order != np.arange(len(rows))))
     return Plan(changes, rows[labels.order], moved)
