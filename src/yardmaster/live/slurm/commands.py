@@ -135,7 +135,7 @@ class _Running:
 
     @classmethod
     def of(cls, command: Sequence[str], variables: Mapping[str, str]) -> _Running:
-        printed = open(os.memfd_create(command[0]), "r+b")  # noqa: SIM115 - closed with the program
+        printed = os.fdopen(os.memfd_create(command[0]), "r+b")
         try:
             process = subprocess.Popen(  # noqa: S603 - Slurm's own programs
                 list(command), env=variables, stdin=subprocess.DEVNULL, stdout=printed,
