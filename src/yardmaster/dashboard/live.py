@@ -160,9 +160,8 @@ class Watched:
         job = self._jobs.pop(name, {"job": name})
         job |= {key: value for key, value in line.items() if key not in {"what", "unix_s"}}
         event = str(line.get("event"))
-        job["state"] = {"submitted": "waiting", "started": "running", "retrying": "waiting"}.get(
-            event, event
-        )
+        now = {"submitted": "waiting", "requeued": "waiting", "retrying": "waiting"}
+        job["state"] = {**now, "started": "running"}.get(event, event)
         if event == "started":
             job.setdefault("first_start_s", line.get("start_s", line.get("time_s")))
         self._jobs[name] = job

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -23,8 +23,9 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.asking import RANKED_PICKS, Answer, ask_chooser, ask_order, ask_policy
 from yardmaster.live.reasons import Reasons, in_seconds
 from yardmaster.live.state import State
+from yardmaster.live.stopping import ask_stops, check_may_stop
 from yardmaster.model.cluster import Cluster
-from yardmaster.model.columns import FloatArray, IntArray
+from yardmaster.model.columns import BoolArray, FloatArray, IntArray
 from yardmaster.schedulers.language import Scheduler, parse_scheduler
 from yardmaster.schedulers.meta.choosers import TrainedChooser
 
@@ -108,8 +109,12 @@ class Decider:
         seed: int = 0,
         picks: int = RANKED_PICKS,
         when: Callable[[float, float], str] = in_seconds,
+        may_stop: bool = False,
     ) -> None:
         """Read the scheduler's name; `picks` is how far a policy's picks are followed for ranks.
+
+        With `may_stop`, one under which waiting jobs stop running ones may decide too: `decide`
+        says what it would start without that, `stops_for` whom it would stop.
 
         Raises:
             YardmasterError: if there is no such scheduler, or it stops running jobs.
@@ -117,7 +122,11 @@ class Decider:
         self.scheduler = parse_scheduler(scheduler)
         self.name = str(self.scheduler)
         self._seed, self._picks, self._when = seed, picks, when
-        if self.scheduler.discipline > Discipline.CONSERVATIVE:
+        self._asked = self.scheduler
+        if may_stop and self.scheduler.discipline > Discipline.CONSERVATIVE:
+            check_may_stop(self.scheduler)
+            self._asked = replace(self.scheduler, discipline=Discipline.SKIP)
+        elif self.scheduler.discipline > Discipline.CONSERVATIVE:
             kept = ", ".join(
                 one.name.lower() for one in Discipline if one <= Discipline.CONSERVATIVE
             )
@@ -179,12 +188,37 @@ class Decider:
             took_s=time.perf_counter() - began,
         )
 
+    @property
+    def stops_jobs(self) -> bool:
+        """Whether its scheduler stops running jobs for waiting ones."""
+        return self._asked is not self.scheduler
+
+    def stops_for(
+        self, state: State, decision: Decision, row: int, stoppable: BoolArray
+    ) -> tuple[int, ...]:
+        """Return running jobs that the scheduler would stop so that a waiting one starts now.
+
+        Args:
+            state: the moment the decision is about.
+            decision: what starts now without stopping anybody; that is given its GPUs first.
+            row: the waiting job.
+            stoppable: (jobs,) who may be stopped.
+        """
+        blocked = state.blocked.copy()
+        for start in decision.starts:
+            for node, gpus in start.nodes:
+                blocked[node] += gpus
+        return ask_stops(
+            replace(state, blocked=blocked), self.scheduler, row, stoppable=stoppable,
+            seed=self._seed,
+        )  # fmt: skip
+
     def _ask(self, state: State, seed: int) -> Answer:
         if self.scheduler.policy is not None:
             return ask_policy(state, self.scheduler, seed=seed, picks=self._picks)
         if self.scheduler.chooser is not None:
             return ask_chooser(state, self.scheduler, seed=seed)
-        return ask_order(state, self.scheduler, seed=seed)
+        return ask_order(state, self._asked, seed=seed)
 
 
 Operation = TypeVar("Operation")

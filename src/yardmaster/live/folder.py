@@ -27,12 +27,12 @@ since 1970. A line without a newline at the end of a `.jsonl` was cut off by a c
 - `decide`: `tick`, `digest`, `scheduler`, `chosen`, `waiting` (jobs in the order), `order` (the
   first 50 ids), `scores` (of those; null: not looked at), `why` (id → sentence, of those),
   `starts` = [{`job`, `nodes` = [[node, gpus], …]}], `took_ms`.
-- `apply`: `tick`, `operation` (start, stop, factor, …), `job` (where it concerns one), `outcome`
-  (done | failed | skipped), `detail`.
-- `job`: `job`, `event` (submitted, started, ended, retrying, gave up, timed out, stopped),
-  `attempt` (0 for submitted), and what is known: `gpus`, `slots`, `submit_s`, `start_s`, `end_s`,
-  `exit_code`, `energy_j`, `estimate_s`, `kind`, `found_again` (true if it was running when the run
-  was taken up again).
+- `apply`: `tick`, `operation` (start, stop, factor, requeue, …), `job` (where it concerns one),
+  `outcome` (done | failed | skipped), `detail`.
+- `job`: `job`, `event` (submitted, started, ended, requeued, retrying, gave up, timed out,
+  stopped), `attempt` (0 for submitted), and what is known: `gpus`, `slots`, `submit_s`, `start_s`,
+  `end_s`, `exit_code`, `energy_j`, `estimate_s`, `kind`, `found_again` (true if it was running when
+  the run was taken up again).
 - `skip`: `tick`, `reason` (a tick in which nothing was done, and why).
 - `end`: `state`, `finished`, `failed`.
 

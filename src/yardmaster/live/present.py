@@ -45,6 +45,7 @@ class Present:
         rows: (waiting,) the state's row of each.
         now_s: this second on the simulation's clock.
         is_exact: whether every running job is put onto the nodes it holds.
+        parts: (first,) the state's row of each part of a running job, BLOCK for blocks.
     """
 
     jobs: Workload
@@ -53,6 +54,7 @@ class Present:
     rows: IntArray
     now_s: float
     is_exact: bool
+    parts: IntArray
 
     def is_there(self, schedule: Schedule) -> bool:
         """Whether everything that was to be put back was put back when it was to be."""
@@ -107,7 +109,7 @@ def present_of(state: State, scheduler: Scheduler, *, at_once: bool) -> Present:
     columns["estimate_s"][:count] = stays_s
     _put_back(columns, parts, state.cluster)
     jobs = Workload(name=state.jobs.name, **columns)
-    return Present(jobs, submitted_s, count, rows, now_s, parts.is_exact)
+    return Present(jobs, submitted_s, count, rows, now_s, parts.is_exact, parts.row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

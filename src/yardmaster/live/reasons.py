@@ -83,6 +83,14 @@ class Reasons:
         )
         return f"needs {self._asks(row)}, {most} free{until}; {behind}"
 
+    def earliest_s(self, row: int) -> float:
+        """Return when a job's GPUs are believed to be free, if nobody else took them; or never."""
+        number = int(self._known_shapes().of_job[row])
+        if number < 0:
+            return math.inf
+        fits_now = self._fits(number, self._room(number, self.free))
+        return self.state.time_s if fits_now else self._earliest(number)
+
     def _known_shapes(self) -> Shapes:
         if not self._shapes:
             self._shapes.append(shapes_of(self.state.jobs, self.state.cluster))

@@ -19,7 +19,7 @@ from yardmaster.live.decision import Decider
 from yardmaster.live.folder import AUDIT, LiveFolder
 from yardmaster.live.slurm import reading
 from yardmaster.live.slurm.commands import Slurm
-from yardmaster.live.slurm.driving import Settings, SlurmDriver
+from yardmaster.live.slurm.driving import Settings, SlurmDriver, about
 from yardmaster.live.slurm.minicluster.cluster import MiniCluster, missing_packages
 from yardmaster.live.slurm.minicluster.documents import Shape
 from yardmaster.live.slurm.probing import probe
@@ -100,8 +100,8 @@ class Mini:
         """Return Yardmaster beside this cluster, to be ticked by hand."""
         held = LiveFolder(folder)
         chosen = Settings(**{"mode": "apply", "interval_s": 0.5, **settings})
-        decider = Decider(scheduler)
-        held.begin("slurm", chosen.mode, decider.name, nodes=[], settings={})
+        decider = Decider(scheduler, may_stop=chosen.requeue is not None)
+        held.begin("slurm", chosen.mode, decider.name, nodes=[], settings=about(chosen))
         began = held.about["began_unix_s"]
         audit = AuditLog(folder / AUDIT, LiveClock.since(began))
         return SlurmDriver(

@@ -1,38 +1,48 @@
-"""Nothing but a SiteFactor and a soft preference can ever be written to Slurm."""
+"""Nothing but a SiteFactor, a soft preference and, if asked for, a requeue is ever written."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import yardmaster.live.slurm
-from yardmaster.live.slurm.changes import SetFactor, SetPrefer, command_line
-from yardmaster.live.slurm.commands import SlurmError
+from yardmaster.live.slurm.changes import (
+    Change,
+    Requeue,
+    SetFactor,
+    SetPrefer,
+    apply_changes,
+    command_line,
+)
+from yardmaster.live.slurm.commands import Slurm, SlurmError
 
 FACTOR = re.compile(r"update JobId=[1-9]\d{0,9} SiteFactor=\d{1,10}", re.ASCII)
 PREFER = re.compile(r"update JobId=[1-9]\d{0,9} Prefer=[A-Za-z0-9_.-]*", re.ASCII)
+REQUEUE = re.compile(r"requeue [1-9]\d{0,9}", re.ASCII)
 FORBIDDEN = ("hold", "release", "priority", "starttime", "timelimit", "reqnodelist", "nice", "\n")
 ANYTHING = st.text() | st.from_regex(r"[0-9_\[\]+ ,=\n]*(Priority=0|StartTime=now|\nhold 1)?")
 CHANGES = st.builds(
     SetFactor, job=ANYTHING | st.from_regex(r"\A[0-9]{1,12}\Z"), points=st.integers()
 ) | st.builds(
     SetPrefer, job=st.from_regex(r"\A[0-9]{1,12}\Z"), feature=ANYTHING | st.just("n1")
-)  # fmt: skip
+) | st.builds(Requeue, job=ANYTHING | st.from_regex(r"\A[0-9]{1,12}\Z"))  # fmt: skip
 
 
 @settings(max_examples=400, deadline=None)
-@given(CHANGES)
-def test_no_other_command_can_be_built(change: SetFactor | SetPrefer):
+@given(change=CHANGES, may_requeue=st.booleans())
+def test_no_other_command_can_be_built(change: Change, *, may_requeue: bool):
     """Whatever the job, the points or the feature say: one such line comes out, or a refusal."""
     try:
-        line = command_line(change)
+        line = command_line(change, may_requeue=may_requeue)
     except SlurmError:
         return
-    pattern = FACTOR if isinstance(change, SetFactor) else PREFER
-    assert pattern.fullmatch(line)
+    kinds = {SetFactor: FACTOR, SetPrefer: PREFER, Requeue: REQUEUE}
+    assert kinds[type(change)].fullmatch(line)
+    assert may_requeue or "requeue" not in line.partition(" Prefer=")[0]
     name = line.partition(" Prefer=")[0].lower()
     assert not any(word in name.replace("sitefactor", "") for word in FORBIDDEN)
 
@@ -42,6 +52,17 @@ def test_a_factor_in_range_is_written_as_it_is(job: int, points: int):
     """A job's number and points arrive unchanged."""
     line = command_line(SetFactor(str(job), points))
     assert line == f"update JobId={job} SiteFactor={points}"
+
+
+@given(st.integers(1, 10**9))
+def test_no_job_is_requeued_unless_asked_for(job: int):
+    """The default refuses, for one line and for a batch, before any program is run."""
+    with pytest.raises(SlurmError, match="nobody asked for that"):
+        command_line(Requeue(str(job)))
+    nowhere = Slurm(environment={"PATH": "/nonexistent"})
+    with pytest.raises(SlurmError, match="nobody asked for that"):
+        apply_changes(nowhere, [SetFactor("1", 5), Requeue(str(job))])
+    assert command_line(Requeue(str(job)), may_requeue=True) == f"requeue {job}"
 
 
 def test_scontrol_is_given_input_in_one_place_alone():

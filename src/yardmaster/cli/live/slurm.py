@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,13 +16,15 @@ from yardmaster.errors import YardmasterError
 if TYPE_CHECKING:
     from yardmaster.live.slurm.driving import Settings, Tick
     from yardmaster.live.slurm.probing import Capabilities
+    from yardmaster.live.slurm.requeueing import Rules
     from yardmaster.live.slurm.session import Ending
 
 SchedulerOption = Annotated[
     str,
     Parameter(
         name=["--scheduler", "-s"],
-        help="Who decides the order: any scheduler that stops no job (`list orders`).",
+        help="Who decides the order: any scheduler that stops no job (`list orders`); with"
+        " --preempt-requeue srpt+preemptive.",
     ),
 ]
 BoundOption = Annotated[
@@ -39,6 +42,45 @@ PreferOption = Annotated[
         " as a feature. Jobs with a constraint or a list of nodes are left alone.",
     ),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True)
+class RequeueOptions:
+    """When running jobs may be requeued for waiting ones."""
+
+    preempt_requeue: Annotated[
+        bool,
+        Parameter(
+            negative="",
+            help="Requeue running jobs for waiting ones where the scheduler would, seldom and by"
+            " the rules below. Stopped jobs lose their work unless they save it, and cannot start"
+            " again for two minutes. Needs --partition, --user or --account.",
+        ),
+    ] = False
+    requeue_least_run_s: Annotated[
+        float, Parameter(help="Requeue only jobs that have run for so long.")
+    ] = 600.0
+    requeue_least_gain: Annotated[
+        float,
+        Parameter(help="Requeue only if the waiting job gains so many times what others lose."),
+    ] = 2.0
+    requeues_per_tick: Annotated[int, Parameter(help="Most requeues in one look.")] = 1
+    requeues_per_hour: Annotated[int, Parameter(help="Most requeues in an hour.")] = 6
+    requeues_per_job: Annotated[
+        int, Parameter(help="How often one job; its other restarts count too.")
+    ] = 1
+
+    def rules(self) -> Rules | None:
+        """Return the rules; none where it was not asked for."""
+        from yardmaster.live.slurm.requeueing import Rules
+
+        if not self.preempt_requeue:
+            return None
+        return Rules(
+            self.requeue_least_run_s, self.requeues_per_tick, self.requeues_per_hour,
+            self.requeues_per_job, self.requeue_least_gain,
+        )  # fmt: skip
 
 
 def slurm(
@@ -87,12 +129,14 @@ def slurm(
         ),
     ] = 0.0,
     timeout_s: Annotated[float, Parameter(help="How long a Slurm command may take.")] = 20.0,
+    requeue: RequeueOptions = RequeueOptions(),  # noqa: B008 - it cannot be changed
     quiet: QuietOption = False,
 ) -> None:
     """Decide beside a running Slurm.
 
     Shadow mode is the default: read, decide, log what Slurm did instead. `--apply` changes the
-    order by an additive, bounded SiteFactor, and by nothing else; when it ends (Ctrl-C,
+    order by an additive, bounded SiteFactor, and by nothing else (with `--preempt-requeue` it also
+    requeues running jobs, seldom); when it ends (Ctrl-C,
     SIGTERM, SIGHUP, a failure) all factors are taken away again. After a crash
     `yardmaster live restore` does that.
     """
@@ -114,6 +158,7 @@ def slurm(
         updates_per_minute=updates_per_minute,
         allowed=Allowed(partition, user, account),
         prefer=prefer,
+        requeue=requeue.rules(),
     )
     settings.check()
     session = SlurmSession(Slurm(timeout_s), scheduler, settings, out, history_days=history_days)
@@ -148,6 +193,8 @@ def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:
 
 
 def _report(tick: Tick) -> None:
+    for stop in tick.stops:
+        remark(f"Job {stop.job} {stop.detail}: {stop.outcome}")
     if tick.skipped:
         remark(f"Skipped: {tick.skipped}")
     elif tick.plan is not None and tick.plan.changes and tick.observation is not None:

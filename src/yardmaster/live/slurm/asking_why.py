@@ -11,9 +11,11 @@ from yardmaster.live.decision import Decider
 from yardmaster.live.folder import ABOUT, read_json
 from yardmaster.live.reasons import by_the_clock
 from yardmaster.live.slurm.commands import Slurm
+from yardmaster.live.slurm.history import REQUEUE_S
 from yardmaster.live.slurm.ledger import Ledger
 from yardmaster.live.slurm.observing import Allowed, Observation, observe
 from yardmaster.live.slurm.restoring import check_folder
+from yardmaster.live.slurm.stops import Stops
 from yardmaster.names import did_you_mean
 
 SLURMS_REASONS = {
@@ -47,14 +49,14 @@ def explain(
     Raises:
         YardmasterError: if there is no such job.
     """
-    allowed, ledger, name = Allowed(), None, scheduler
+    allowed, ledger, stops, name = Allowed(), None, None, scheduler
     if folder is not None:
         check_folder(folder)
         about = read_json(folder / ABOUT)
         name = scheduler or str(about["scheduler"])
         lists = about["settings"]["allowed"]
         allowed = Allowed(*(tuple(lists[one]) for one in ("partitions", "users", "accounts")))
-        ledger = Ledger(folder)
+        ledger, stops = Ledger(folder), Stops(folder)
     seen = observe(slurm, allowed, is_ours=ledger.is_ours if ledger else None)
     row = seen.row_of.get(job.partition("_")[0]) if job not in seen.row_of else seen.row_of[job]
     if row is None:
@@ -63,7 +65,22 @@ def explain(
         )
     if not np.isnan(seen.state.since_s[row]):
         return f"Job {job} runs since {_clock(seen.state.since_s[row])}."
-    return "\n".join(_waiting(seen, row, job, name or DEFAULT))
+    lines = _waiting(seen, row, job, name or DEFAULT)
+    return "\n".join([*lines, *_stopped(stops, job)] if stops is not None else lines)
+
+
+def _stopped(stops: Stops, job: str) -> list[str]:
+    """Say that a job was stopped for another, or another for it."""
+    lines = [
+        f"Yardmaster stopped it at {_clock(one.unix_s)} so that job {one.waiting} could start; it"
+        f" had run for {one.ran_s:.0f} s. Slurm lets no requeued job start for two minutes: not"
+        f" before {_clock(one.unix_s + REQUEUE_S)}."
+        for one in stops.of(job)[-1:]
+    ]
+    return lines + [
+        f"Yardmaster stopped job {one.job} for it at {_clock(one.unix_s)}."
+        for one in stops.made_for(job)
+    ]
 
 
 def _waiting(seen: Observation, row: int, job: str, scheduler: str) -> list[str]:
@@ -83,7 +100,7 @@ def _waiting(seen: Observation, row: int, job: str, scheduler: str) -> list[str]
     if seen.why_held[row]:
         lines.append(f"Yardmaster leaves it alone: {seen.why_held[row]}.")
         return lines
-    decision = Decider(scheduler, when=by_the_clock).decide(seen.state)
+    decision = Decider(scheduler, when=by_the_clock, may_stop=True).decide(seen.state)
     place = int(np.flatnonzero(decision.order == row)[0]) + 1
     lines.append(
         f"Yardmaster ({decision.chosen}): place {place} of {len(decision.order)};"

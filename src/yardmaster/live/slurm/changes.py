@@ -1,7 +1,8 @@
 """The only door through which anything is written to Slurm.
 
 `command_line` builds every line that `scontrol` is given, and can build two kinds: a SiteFactor,
-and a preferred feature. It cannot hold a job (a driver that dies would leave it held for ever),
+and a preferred feature; and a third, a requeue, only where it is told that somebody asked for that.
+It cannot hold a job (a driver that dies would leave it held for ever),
 write its priority (age would no longer count), its start time (a requeued job would be lost), its
 time limit (backfill's contract with the user) or its node list (the job would be stuck if the node
 drains).
@@ -40,7 +41,14 @@ class SetPrefer:
     feature: str
 
 
-Change = SetFactor | SetPrefer
+@dataclass(frozen=True, slots=True)
+class Requeue:
+    """Stop a running job and put it back into the queue."""
+
+    job: str
+
+
+Change = SetFactor | SetPrefer | Requeue
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +61,12 @@ class Outcome:
     detail: str
 
 
-def command_line(change: Change) -> str:
+def command_line(change: Change, *, may_requeue: bool = False) -> str:
     """Return the one line that carries a change out.
 
     Raises:
-        SlurmError: if the job is no number, or the value out of range.
+        SlurmError: if the job is no number, the value out of range, or a job is to be requeued and
+            nobody said that jobs may be.
     """
     if not JOB.fullmatch(change.job):
         raise SlurmError(f"{change.job!r} is not the number of a job.")
@@ -68,22 +77,29 @@ def command_line(change: Change) -> str:
         if not 0 <= points <= LARGEST_POINTS:
             raise SlurmError(f"A factor of {points} points is out of range.")
         return f"update JobId={change.job} SiteFactor={points}"
+    if isinstance(change, Requeue):
+        if may_requeue is not True:
+            raise SlurmError(f"Job {change.job} must not be requeued: nobody asked for that.")
+        return f"requeue {change.job}"
     if change.feature and not FEATURE.fullmatch(change.feature):
         raise SlurmError(f"{change.feature!r} is not the name of a feature.")
     return f"update JobId={change.job} Prefer={change.feature}"
 
 
-def apply_changes(slurm: Slurm, changes: Sequence[Change]) -> list[Outcome]:
+def apply_changes(
+    slurm: Slurm, changes: Sequence[Change], *, may_requeue: bool = False
+) -> list[Outcome]:
     """Carry changes out, in order, in one `scontrol` that reads them from its input.
 
-    What Slurm does not complain about counts as done; whether it is, reading back tells.
+    Jobs are requeued only with `may_requeue`. What Slurm does not complain about counts as done;
+    whether it is, reading back tells.
 
     Raises:
         SlurmError: if `scontrol` does not come back; some changes may have been made.
     """
     if not changes:
         return []
-    text = "".join(command_line(change) + "\n" for change in changes)
+    text = "".join(command_line(change, may_requeue=may_requeue) + "\n" for change in changes)
     patient = Slurm(slurm.timeout_s + PER_CHANGE_S * len(changes), slurm.environment)
     answer = patient.run(("scontrol",), text)
     refused: dict[str, str] = {}
@@ -105,6 +121,8 @@ def skipped(change: Change, why: str) -> Outcome:
 def _in_words(change: Change) -> tuple[str, str]:
     if isinstance(change, SetFactor):
         return "factor", f"{change.points} points"
+    if isinstance(change, Requeue):
+        return "requeue", "stopped"
     return "prefer", change.feature or "no wish"
 
 

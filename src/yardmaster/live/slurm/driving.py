@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from yardmaster.errors import YardmasterError
@@ -31,6 +31,8 @@ from yardmaster.live.slurm.ledger import Ledger
 from yardmaster.live.slurm.observing import Allowed, Believe, Observation, observe
 from yardmaster.live.slurm.planning import Plan, check_decision, plan_changes
 from yardmaster.live.slurm.probing import Capabilities
+from yardmaster.live.slurm.requeueing import Requeuer, Rules
+from yardmaster.live.slurm.stops import Stops
 from yardmaster.live.slurm.wishes import plan_wishes, read_wishes
 
 LONGEST_PAUSE_S = 300.0
@@ -56,6 +58,7 @@ class Settings:
         updates_per_minute: most changes in any 60 seconds.
         allowed: whose jobs may be ordered.
         prefer: let jobs that are to start now prefer the node the scheduler would give them.
+        requeue: when a running job may be requeued for a waiting one; never if there are no rules.
     """
 
     mode: Mode = "shadow"
@@ -67,6 +70,7 @@ class Settings:
     updates_per_minute: int = 3000
     allowed: Allowed = field(default_factory=Allowed)
     prefer: bool = False
+    requeue: Rules | None = None
 
     def check(self) -> None:
         """Refuse what makes no sense.
@@ -82,6 +86,12 @@ class Settings:
         for name in ("updates_per_tick", "updates_per_minute"):
             if getattr(self, name) < 0:
                 raise YardmasterError(f"{name} is {getattr(self, name)}; it must not be negative.")
+        if self.requeue is not None:
+            self.requeue.check()
+            if self.allowed.admits_all:
+                raise YardmasterError(
+                    "--preempt-requeue stops jobs: say whose, by --partition, --user or --account."
+                )
 
 
 def check_rights(capabilities: Capabilities, settings: Settings) -> None:
@@ -107,6 +117,7 @@ class Tick:
     plan: Plan | None = None
     outcomes: Sequence[Outcome] = ()
     skipped: str = ""
+    stops: Sequence[Outcome] = ()
 
 
 class SlurmDriver:
@@ -135,6 +146,13 @@ class SlurmDriver:
         self._folder, self._audit = folder, audit
         self.ledger = Ledger(folder.path)
         self.happenings = Happenings(slurm, began_unix_s)
+        self.stops = Stops(folder.path)
+        self._requeuer = (
+            Requeuer(slurm, decider, settings.requeue, self.stops)
+            if settings.requeue is not None and decider.stops_jobs
+            else None
+        )
+        self._told_stops: set[tuple[str, str]] = set()
         self._decision: Decision | None = None
         self._seen = ""
         self._sent: deque[tuple[float, int]] = deque()
@@ -173,6 +191,8 @@ class SlurmDriver:
         self.ledger.seen(observation.row_of)
         for line in self.happenings.since_last(observation):
             self._audit.write("job", **line)
+        if self._requeuer is not None:
+            self._requeuer.see(observation)
         decision = self._decide(observation)
         if decision is None:
             return Tick(observation)
@@ -184,9 +204,11 @@ class SlurmDriver:
             return Tick(observation, decision)
         plan = self.plan(observation, decision)
         if self.settings.mode == "shadow":
-            return Tick(observation, decision, plan)
+            return Tick(observation, decision, plan, stops=self._make_room(observation, decision))
         changes: list[Change] = [*plan.changes, *self._wishes(observation, decision)]
-        return Tick(observation, decision, plan, self._carry_out(changes))
+        outcomes = self._carry_out(changes)
+        stops = self._make_room(observation, decision)
+        return Tick(observation, decision, plan, outcomes, stops=stops)
 
     def observe(self) -> Observation:
         """Read the present; jobs whose factor is not ours count as held."""
@@ -240,6 +262,29 @@ class SlurmDriver:
             outcomes = apply_changes(self._slurm, changes)
             self._sent.append((time.monotonic(), len(changes)))
         self._log(outcomes, len(wanted) - len(changes))
+        return outcomes
+
+    def _make_room(self, observation: Observation, decision: Decision) -> list[Outcome]:
+        """Requeue whom the rules let be requeued; in shadow mode and a dry run say who it were."""
+        if self._requeuer is None:
+            return []
+        pretends = "shadow mode" if self.settings.mode == "shadow" else "dry run"
+        is_real = self.settings.mode == "apply" and not self.settings.dry_run
+        exchanges = self._requeuer.plan(observation, decision, is_first=is_real)
+        if not exchanges:
+            return []
+        if is_real:
+            self.stops.intend([one.stopped() for one in exchanges])
+            done = apply_changes(self._slurm, [one.stop for one in exchanges], may_requeue=True)
+        else:
+            done = [skipped(one.stop, pretends) for one in exchanges]
+        outcomes = []
+        for one, outcome in zip(exchanges, done, strict=True):
+            outcomes.append(replace(outcome, detail=f"{outcome.detail}, {one.why}"))
+            told = (one.stop.job, one.waiting)
+            if is_real or told not in self._told_stops:
+                self._audit.write("apply", tick=self.number, **asdict(outcomes[-1]))
+            self._told_stops.add(told)
         return outcomes
 
     def _allowance(self) -> int:

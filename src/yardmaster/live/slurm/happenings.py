@@ -1,4 +1,4 @@
-"""What happened to jobs between two readings: came, started, ended.
+"""What happened to jobs between two readings: came, started, were requeued, ended.
 
 A job that is gone from the queue has ended; when exactly, and whether it had started at all, the
 accounts know. They are asked once per tick, and only about jobs that are gone.
@@ -39,10 +39,11 @@ class Happenings:
                 continue
             job, event = line["job"], line["event"]
             about = {name: line[name] for name in (*ASKED, "start_s", "node") if name in line}
-            if event == "submitted":
+            if event in {"submitted", "requeued"}:
                 self._waiting[job] = about
             else:
                 self._waiting.pop(job, None)
+            if event != "submitted":
                 self._running.pop(job, None)
             if event == "started":
                 self._running[job] = about
@@ -54,6 +55,11 @@ class Happenings:
             {"job": job, "event": "submitted", **about}
             for job, about in waiting.items()
             if job not in self._waiting and job not in self._running
+        ]
+        lines += [
+            {"job": job, "event": "requeued", **about}
+            for job, about in waiting.items()
+            if job in self._running
         ]
         for job, about in running.items():
             if job in self._running:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from yardmaster.errors import YardmasterError
-from yardmaster.live.slurm.changes import Change, SetFactor
+from yardmaster.live.slurm.changes import Change, SetFactor, SetPrefer
 
 NAME = "factors.json"
 KEPT_VALUES = 8
@@ -68,7 +68,7 @@ class Ledger:
             entry = self._jobs.setdefault(change.job, {})
             if isinstance(change, SetFactor):
                 _remember(entry, "points", change.points)
-            else:
+            elif isinstance(change, SetPrefer):
                 _remember(entry, "wishes", change.feature)
             entry["seen_unix_s"] = round(now)
         if changes:

@@ -32,6 +32,8 @@ UNKNOWN_LIMIT_S = 86_400.0
 LIKE = "A100"
 """Type whose figures stand in for GPU types that are not in the catalogue."""
 
+BY_PEOPLE = ("held by somebody", "somebody ")
+"""How the reasons begin for which a job is in a person's hands."""
 ELSEWHERE = "asks for GPUs these nodes do not have"
 
 Believe = Callable[[Sequence[QueueRow]], Sequence[float]]
@@ -75,6 +77,10 @@ class Observation:
         why_held: (jobs,) why it must not be ordered; "" if it may.
         without_gpus: jobs that were left out because they use no GPU.
         took_s: seconds the reading took.
+        row_of: row of each job.
+        rows: (jobs,) the queue's own line of each.
+        nodes: the nodes, in the state's order.
+        allowed: whose jobs may be ordered.
     """
 
     state: State
@@ -88,6 +94,13 @@ class Observation:
     without_gpus: int
     took_s: float = 0.0
     row_of: Mapping[str, int] = field(default_factory=dict)
+    rows: Sequence[QueueRow] = ()
+    nodes: Sequence[NodeRow] = ()
+    allowed: Allowed = field(default_factory=Allowed)
+
+    def is_admitted(self, row: int) -> bool:
+        """Whether a job, waiting or running, is on the list of jobs to order."""
+        return self.allowed.admits(self.rows[row])
 
 
 def observe(
@@ -162,6 +175,9 @@ def observation(
         without_gpus=len(rows) - len(table.rows),
         took_s=0.0 if began is None else time.perf_counter() - began,
         row_of=dict(zip(state.jobs.id.tolist(), range(len(table.rows)), strict=True)),
+        rows=table.rows,
+        nodes=nodes,
+        allowed=allowed,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import AuditLog, read_lines
 from yardmaster.live.clock import LiveClock
-from yardmaster.live.decision import Decider
+from yardmaster.live.decision import STOPPING, Decider
 from yardmaster.live.folder import AUDIT, LiveFolder
 from yardmaster.live.reasons import by_the_clock
 from yardmaster.live.slurm.commands import Slurm, SlurmError
@@ -72,7 +72,7 @@ class SlurmSession:
                 use, or the order is to be changed and must not be.
         """
         self.slurm, self.settings = slurm, settings
-        decider = Decider(scheduler, when=by_the_clock)
+        decider = _decider(scheduler, settings)
         self.capabilities: Capabilities = probe(slurm)
         check_rights(self.capabilities, settings)
         self._first = first = observe(slurm, settings.allowed)
@@ -189,6 +189,27 @@ class SlurmSession:
 
     def _believe(self, rows: Any) -> list[float]:
         return self.run_times.believe(rows)
+
+
+def _decider(scheduler: str, settings: Settings) -> Decider:
+    """Return who decides; one that stops jobs only where that was asked for.
+
+    Raises:
+        YardmasterError: if there is no such scheduler, or it stops jobs and must not, or must and
+            does not.
+    """
+    wanted = settings.requeue is not None
+    try:
+        decider = Decider(scheduler, when=by_the_clock, may_stop=wanted)
+    except YardmasterError as error:
+        if not wanted and STOPPING in str(error):
+            raise YardmasterError(f"{error} Or ask for it: --preempt-requeue.") from None
+        raise
+    if wanted and not decider.stops_jobs:
+        raise YardmasterError(
+            f"--preempt-requeue: {decider.name} stops no job; use srpt+preemptive."
+        )
+    return decider
 
 
 def _nodes(observation: Observation) -> list[dict[str, Any]]:

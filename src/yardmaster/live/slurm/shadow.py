@@ -66,6 +66,7 @@ class ShadowReport:
 
     def in_words(self) -> str:
         """Return it for people."""
+        stops = Decider(self.scheduler, may_stop=True).stops_jobs
         gain = 1.0 - self.scheduler_wait_s / self.baseline_wait_s if self.baseline_wait_s else 0.0
         less = f"({100 * gain:.1f} % less than the stand-in)"
         agreed = (
@@ -80,6 +81,11 @@ class ShadowReport:
             f"Rehearsed with {self.scheduler + ':':<25} {self.scheduler_wait_s:10.1f} s   {less}",
             agreed,
         ]
+        if stops:
+            lines.append(
+                "The rehearsal stops no job: what requeueing would gain or lose is not in it; the"
+                " audit log says who would have been requeued."
+            )
         off = abs(self.baseline_wait_s - self.slurm_wait_s)
         if self.was_applied:
             lines.append(
@@ -183,7 +189,7 @@ def _rehearsed(
         gpus=[job["gpus"] for job in jobs],
     )
     # Job tables begin at second 0 at the earliest.
-    starts, _ = rehearse(workload, run_s, cluster, Decider(scheduler, picks=0))
+    starts, _ = rehearse(workload, run_s, cluster, Decider(scheduler, picks=0, may_stop=True))
     return np.asarray(starts + submit_s.min(), dtype=np.float64)
 
 
