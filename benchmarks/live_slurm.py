@@ -89,12 +89,12 @@ class Bench:
         return False
 
     def yardmaster(
-        self, folder: Path, scheduler: str, interval_s: float
+        self, folder: Path, scheduler: str, interval_s: float, *options: str
     ) -> subprocess.Popen[bytes]:
         """Start Yardmaster beside the cluster, as a user would."""
         command = [
             sys.executable, "-m", "yardmaster", "live", "slurm", "--apply", "-s", scheduler,
-            "--out", str(folder), "--interval-s", str(interval_s), "--quiet",
+            "--out", str(folder), "--interval-s", str(interval_s), "--quiet", *options,
         ]  # fmt: skip
         return subprocess.Popen(  # noqa: S603 - our own command
             command, env=self.cluster.environment, stderr=subprocess.DEVNULL
@@ -306,6 +306,49 @@ def kills(
     return result
 
 
+def requeue(bench: Bench) -> dict[str, Any]:
+    """Let a short job have a long one requeued, and measure what that costs the long one."""
+    bench.log.write_text("")
+    nodes, gpus = bench.cluster.shape.nodes, bench.cluster.shape.gpus
+    stay = [bench.submit(gpus, 3600, 600, "--no-requeue") for _ in range(nodes - 1)]
+    goes = bench.submit(gpus, 45, 600)
+    while bench.runs("start").total() < nodes:
+        time.sleep(0.1)
+    folder = bench.cluster.folder.parent / "requeue"
+    process = bench.yardmaster(
+        folder, "srpt+preemptive", 1.0, "--preempt-requeue", "--partition", "main",
+        "--requeue-least-run-s", "5",
+    )  # fmt: skip
+    time.sleep(8)
+    submitted = time.time()
+    short = bench.submit(gpus, 1, 1)
+    deadline = time.monotonic() + 400
+    while bench.runs("end")[goes] < 1 and time.monotonic() < deadline:
+        time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    log = [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
+    stops = [line for line in log if line.get("operation") == "requeue"]
+    at = {
+        (word, job): [float(one.split()[2]) for one in lines if one.split()[:2] == [word, job]]
+        for lines in [bench.log.read_text().splitlines()]
+        for word in ("start", "end")
+        for job in (goes, short)
+    }
+    result = {
+        "stops": [(line["job"], line["outcome"]) for line in stops] == [(goes, "done")],
+        "short_started_after_s": round(at["start", short][0] - submitted, 1),
+        "stopped_until_started_again_s": round(at["start", goes][-1] - stops[0]["unix_s"], 1),
+        "lost_work_s": round(stops[0]["unix_s"] - at["start", goes][0], 1),
+        "long_began": len(at["start", goes]),
+        "long_ended": len(at["end", goes]),
+        "others_began": [bench.runs("start")[job] for job in stay],
+    }
+    bench.cluster.run("scancel", *stay)
+    bench.drain(60)
+    return result
+
+
 def _launched_into(bench: Bench, jobs: list[str], dead: list[tuple[str, float]]) -> int:
     """Return how many jobs were being launched by a node's daemon when that was killed.
 
@@ -330,7 +373,7 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, default=5000)
     parser.add_argument("--ticks", type=int, default=10_000, help="ticks of the soak")
     parser.add_argument("--idle-s", type=float, default=120.0)
-    parser.add_argument("--parts", default="speed,soak,idle,loop,kills,crashes,control")
+    parser.add_argument("--parts", default="speed,soak,idle,loop,requeue,kills,crashes,control")
     options = parser.parse_args()
     parts = options.parts.split(",")
     results: dict[str, Any] = {}
@@ -349,6 +392,8 @@ def main() -> None:
         if "loop" in parts:
             note("loop_without", loop(bench, 120, None, "without"))
             note("loop_with", loop(bench, 120, "sjf+easy", "with"))
+        if "requeue" in parts:
+            note("requeue", requeue(bench))
         dice = random.Random(3)
         many = dice.choices(["yardmaster", "node"], [9, 1], k=options.kills)
         few = dice.choices(["yardmaster", "controller"], k=max(options.kills // 10, 1))

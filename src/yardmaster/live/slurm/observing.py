@@ -127,7 +127,7 @@ def observe(
         reading.queue_command(), reading.nodes_command(), reading.priorities_command()
     )
     return observation(
-        list(reading.queue_rows(queue)),
+        reading.queue_rows(queue),
         reading.node_rows(nodes),
         reading.priority_rows(priorities),
         now_s=max(now_s, time.time()),

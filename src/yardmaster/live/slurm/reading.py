@@ -13,10 +13,10 @@ The fields have meant the same since long before Slurm 22.05, and need no JSON p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from yardmaster.live.slurm.commands import SEPARATOR, SlurmError
 from yardmaster.model.columns import IntArray
@@ -84,24 +84,56 @@ class QueueRow(NamedTuple):
         return self.state == WAITING
 
 
-def queue_rows(text: str) -> Iterator[QueueRow]:
+Row = TypeVar("Row")
+
+
+class _Lines(Generic[Row]):
+    """Reads lines of a program; those that were there at the last look are not read again.
+
+    Nothing older is kept: lines change with every start and every weighing, and a cache of all of
+    them would grow for hours.
+    """
+
+    def __init__(self, program: str, read: Callable[[str], Row]) -> None:
+        self._program, self._read = program, read
+        self._last: dict[str, Row] = {}
+
+    def rows(self, text: str) -> list[Row]:
+        """Return a row for each line.
+
+        Raises:
+            SlurmError: naming the line that makes no sense.
+        """
+        last, found, rows = self._last, dict[str, Row](), list[Row]()
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line:
+                continue
+            row = last.get(line)
+            if row is None:
+                try:
+                    row = self._read(line)
+                except ValueError as error:
+                    raise SlurmError(f"{self._program}, line {number}: {error}.") from None
+            found[line] = row
+            rows.append(row)
+        self._last = found
+        return rows
+
+    def forget(self) -> None:
+        """Read every line anew at the next look."""
+        self._last = {}
+
+
+def queue_rows(text: str) -> list[QueueRow]:
     """Read what squeue printed.
 
     Raises:
         SlurmError: naming the line that makes no sense.
     """
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line:
-            continue
-        try:
-            yield _queue_row(line)
-        except ValueError as error:
-            raise SlurmError(f"squeue, line {number}: {error}.") from None
+    return _QUEUE.rows(text)
 
 
-@lru_cache(maxsize=16_384)
 def _queue_row(line: str) -> QueueRow:
-    """Read one line; from one look to the next most lines are the same."""
     (label, job, user, account, partition, state, submit, start, limit, nodes, alloc, per_job,
      per_node, per_task, tasks, priority, reason, node_list, accrue, *_) = _cells(
         line, len(QUEUE_FIELDS)
@@ -217,19 +249,12 @@ def priority_rows(text: str) -> dict[str, PriorityRow]:
         SlurmError: naming the line that makes no sense.
     """
     found: dict[str, PriorityRow] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line:
-            continue
-        try:
-            job, row = _priority_row(line)
-        except ValueError as error:
-            raise SlurmError(f"sprio, line {number}: {error}.") from None
+    for job, row in _PRIORITIES.rows(text):
         if job not in found or row.priority > found[job].priority:
             found[job] = row
     return found
 
 
-@lru_cache(maxsize=16_384)
 def _priority_row(line: str) -> tuple[str, PriorityRow]:
     cells = _cells(line, len(PRIORITY_FIELDS))
     priority, site, age, *rest, nice = map(int, cells[2:11])
@@ -237,10 +262,14 @@ def _priority_row(line: str) -> tuple[str, PriorityRow]:
     return _unit(cells[0]), PriorityRow(priority, site, age, others)
 
 
+_QUEUE = _Lines("squeue", _queue_row)
+_PRIORITIES = _Lines("sprio", _priority_row)
+
+
 def forget() -> None:
     """Read every line anew at the next look."""
-    _queue_row.cache_clear()
-    _priority_row.cache_clear()
+    _QUEUE.forget()
+    _PRIORITIES.forget()
 
 
 def _weighed(text: str) -> int:
