@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -63,6 +64,27 @@ def test_no_job_is_requeued_unless_asked_for(job: int):
     with pytest.raises(SlurmError, match="nobody asked for that"):
         apply_changes(nowhere, [SetFactor("1", 5), Requeue(str(job))])
     assert command_line(Requeue(str(job)), may_requeue=True) == f"requeue {job}"
+
+
+def test_many_changes_are_shared_out(tmp_path: Path):
+    """Every line reaches one `scontrol`, the first ones first; a refusal is the named job's own."""
+    program = tmp_path / "scontrol"
+    program.write_text(
+        "#!/bin/sh\n"
+        f"cat > {tmp_path}/got.$$\n"
+        f"if grep -q 'JobId=7 ' {tmp_path}/got.$$; then\n"
+        "echo 'Invalid job id specified for job 7' >&2; exit 1; fi\n"
+    )
+    program.chmod(0o755)
+    changes = [SetFactor(str(job), job) for job in range(1, 131)]
+    slurm = Slurm(environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    outcomes = apply_changes(slurm, changes)
+    got = [path.read_text().splitlines() for path in tmp_path.glob("got.*")]
+    assert sorted(len(lines) for lines in got) == [32, 32, 33, 33]
+    assert sorted(line for lines in got for line in lines) == sorted(map(command_line, changes))
+    assert all(min(int(line.split("=")[2]) for line in lines) <= 4 for lines in got)
+    assert [one.job for one in outcomes] == [one.job for one in changes]
+    assert [one.job for one in outcomes if one.outcome == "failed"] == ["7"]
 
 
 def test_scontrol_is_given_input_in_one_place_alone():

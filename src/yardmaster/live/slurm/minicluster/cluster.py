@@ -199,7 +199,8 @@ class MiniCluster:
         self._write("first.sql", documents.first_sql(password), 0o600)
         self._prepare(["mungekey", "--create", f"--keyfile={self.folder}/munge/key"])
         install = ["mariadb-install-db", "--no-defaults", f"--datadir={self.folder}/database",
-                   "--auth-root-authentication-method=normal", "--skip-test-db",
+                   f"--tmpdir={self.folder}", "--auth-root-authentication-method=normal",
+                   "--skip-test-db",
                    *documents.database_options(self.folder, ports)[1:2]]  # fmt: skip
         self._prepare(install)
 
