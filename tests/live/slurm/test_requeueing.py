@@ -26,7 +26,7 @@ HOUR_S = 3600.0
 NOW_S = 100_000.0
 NODES = [NodeRow("n1", "alloc", 2, "a100", 2, ("main",)),
          NodeRow("n2", "alloc", 2, "a100", 2, ("main",))]  # fmt: skip
-DETAILS = "1\x1f1\x1f0\x1f5\x1f\x1f(null)\x1f(null)\x1f(null)\x1fcpu=1,mem=1M,gres/gpu=2\x1f"
+DETAILS = "1\x1f1\x1f0\x1f5\x1f\x1f(null)\x1f(null)\x1f(null)\x1fOK\x1fcpu=1,mem=1M,gres/gpu=2\x1f"
 """Can be requeued, is a batch job, was never restarted, priority 5, and asks for nothing else."""
 
 
@@ -125,11 +125,11 @@ def test_what_slurm_says_protects_jobs(tmp_path: Path, place: int, value: str):
 
 
 @pytest.mark.parametrize(
-    ("place", "value"), [(4, "n9"), (5, "fast"), (6, "tomorrow"), (7, "matlab"),
-                         (8, "cpu=99,mem=1M,gres/gpu=2"), (8, "cpu=1,mem=999G,gres/gpu=2")],
+    ("place", "value"), [(4, "n9"), (5, "fast"), (6, "tomorrow"), (7, "matlab"), (8, "NO"),
+                         (9, "cpu=99,mem=1M,gres/gpu=2"), (9, "cpu=1,mem=999G,gres/gpu=2")],
 )  # fmt: skip
 def test_for_a_job_that_asks_for_more_nobody_is_stopped(tmp_path: Path, place: int, value: str):
-    """Nodes, features, reservations, licences, too many cores, too much memory: no room is made."""
+    """Nodes, features, reservations, licences, a node alone, too many cores, too much memory."""
     cells = DETAILS.split("\x1f")
     cells[place] = value
     assert planned(tmp_path, LONG, SHORT, details={"j3": "\x1f".join(cells)}) == []

@@ -33,7 +33,7 @@ MOST_ASKED = 400
 """Of so many running jobs, those that lose least, Slurm is asked whether they can be requeued."""
 _FIELDS = (
     "JobID", "Requeue", "BatchFlag", "RestartCnt", "PriorityLong", "ReqNodes", "Feature",
-    "Reservation", "Licenses", "tres-alloc",
+    "Reservation", "Licenses", "OverSubscribe", "tres-alloc",
 )  # fmt: skip
 
 
@@ -271,13 +271,15 @@ def read_details(slurm: Slurm, jobs: Sequence[str]) -> dict[str, _Details]:
         cells = line.split(SEPARATOR)
         if len(cells) < len(_FIELDS):
             raise SlurmError("squeue does not know all that --preempt-requeue asks.")
-        job, requeue, batch, restarts, priority, *bounds, alloc = cells[: len(_FIELDS)]
+        job, requeue, batch, restarts, priority, *bounds, shares, alloc = cells[: len(_FIELDS)]
         counted = tres(alloc)
         found[job] = _Details(
             can_requeue=(requeue, batch) == ("1", "1"),
             restarts=int(restarts),
             is_held=priority == "0",
-            is_bound=any(cell.lower() not in NOWHERE for cell in bounds),
+            # A job that shares its node with nobody needs more than its own GPUs.
+            is_bound=any(cell.lower() not in NOWHERE for cell in bounds)
+            or shares.upper() not in {"OK", "YES"},
             cpus=counted.cpus or 0,
             memory_mib=float(counted.memory_mib or 0.0),
         )
