@@ -123,3 +123,14 @@ def test_slow_and_missing_programs_are_told(tmp_path: Path):
         Slurm(0.2, {"PATH": f"{tmp_path}:/usr/bin:/bin"}).read("squeue")
     with pytest.raises(SlurmError, match="not installed"):
         Slurm(0.2, {"PATH": str(tmp_path)}).read("sinfo")
+
+
+def test_nothing_but_the_last_look_is_kept():
+    """Lines that are gone, or have changed, are forgotten: a living queue must cost no memory."""
+    text = (SAMPLES / "squeue.txt").read_text("utf-8")
+    lines = text.splitlines()
+    for look in range(5):
+        reading.queue_rows(text.replace("Priority", f"Priority{look}"))
+    assert len(reading._QUEUE._last) == len(set(lines))
+    reading.queue_rows(lines[0])
+    assert list(reading._QUEUE._last) == lines[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -166,6 +167,9 @@ def slurm(
         _begin(session.capabilities, settings, out)
     for line in session.unknown_names():
         remark(f"Note: {line}.")
+    # What is loaded by now stays; looking through it for garbage would delay a tick now and then.
+    gc.collect()
+    gc.freeze()
     ending = session.run(ticks=ticks, report=None if quiet else _report)
     say(_ended(ending, out))
 
