@@ -215,7 +215,9 @@ def idle(bench: Bench, seconds: float, interval_s: float) -> dict[str, Any]:
     """Measure the CPU time of Yardmaster and its children while nothing happens."""
     folder = bench.cluster.folder.parent / "idle"
     process = bench.yardmaster(folder, "sjf+easy", interval_s)
-    time.sleep(8)  # loading and compiling are not idling
+    while not (folder / "heartbeat.json").exists():  # loading and compiling are not idling
+        time.sleep(0.5)
+    time.sleep(2)
     before = _cpu_s(process.pid)
     time.sleep(seconds)
     used = _cpu_s(process.pid) - before
