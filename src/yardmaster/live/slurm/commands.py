@@ -25,6 +25,8 @@ SEPARATOR = "\x1f"
 READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 """Programs that are run to read; `scontrol` also reads, with `show` alone."""
 
+PIECE_BYTES = 1 << 20
+"""Most that is taken of what a program prints at a time."""
 _NO_SETTINGS = "Could not establish a configuration source"
 """What Slurm's programs say, after much about DNS, where there is no slurm.conf."""
 
@@ -87,21 +89,24 @@ class Slurm:
     def _run_all(self, commands: Sequence[Sequence[str]]) -> list[subprocess.CompletedProcess[str]]:
         """Run programs at the same time, without a thread for each.
 
-        What they print goes into memory of their own, so that nobody is woken up for each piece of
-        it; that one has nothing more to complain about says that it has ended.
+        What they print is taken as it comes, piece by piece: on a busy machine that is quicker than
+        taking it at once, as a program that sometimes waits is let run sooner.
         """
         deadline = time.monotonic() + self.timeout_s
         variables = self._variables()
         with ExitStack() as stack, selectors.DefaultSelector() as selector:
             started = [stack.enter_context(_Running.of(one, variables)) for one in commands]
             for one in started:
-                selector.register(one.complaints, selectors.EVENT_READ, one)
+                for pipe, parts in one.pipes:
+                    selector.register(pipe, selectors.EVENT_READ, (one, parts))
             while selector.get_map():
                 ready = selector.select(max(deadline - time.monotonic(), 0.0))
                 if not ready:
-                    raise self._late(next(iter(selector.get_map().values())).data.command)
+                    raise self._late(next(iter(selector.get_map().values())).data[0].command)
                 for key, _ in ready:
-                    if not key.data.listen():
+                    if part := os.read(key.fd, PIECE_BYTES):
+                        key.data[1].append(part)
+                    else:
                         selector.unregister(key.fileobj)
             return [one.answer(self._code(one, deadline)) for one in started]
 
@@ -130,39 +135,30 @@ class _Running:
 
     command: Sequence[str]
     process: subprocess.Popen[bytes]
-    printed: IO[bytes]
+    printed: list[bytes] = field(default_factory=list)
     complained: list[bytes] = field(default_factory=list)
 
     @classmethod
     def of(cls, command: Sequence[str], variables: Mapping[str, str]) -> _Running:
-        printed = os.fdopen(os.memfd_create(command[0]), "r+b")
         try:
             process = subprocess.Popen(  # noqa: S603 - Slurm's own programs
-                list(command), env=variables, stdin=subprocess.DEVNULL, stdout=printed,
+                list(command), env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
             )  # fmt: skip
-        except OSError as error:
-            printed.close()
-            raise (_missing(command) if isinstance(error, FileNotFoundError) else error) from None
-        return cls(command, process, printed)
+        except FileNotFoundError:
+            raise _missing(command) from None
+        return cls(command, process)
 
     @property
-    def complaints(self) -> IO[bytes]:
+    def pipes(self) -> tuple[tuple[IO[bytes], list[bytes]], ...]:
+        """What it prints and complains about, and where that is kept."""
+        assert self.process.stdout is not None  # noqa: S101
         assert self.process.stderr is not None  # noqa: S101
-        return self.process.stderr
-
-    def listen(self) -> bytes:
-        """Take what it complains about; nothing at its end."""
-        part = os.read(self.complaints.fileno(), 65_536)
-        self.complained.append(part)
-        return part
+        return (self.process.stdout, self.printed), (self.process.stderr, self.complained)
 
     def answer(self, code: int) -> subprocess.CompletedProcess[str]:
-        self.printed.seek(0)
-        texts = self.printed.read(), b"".join(self.complained)
-        return subprocess.CompletedProcess(
-            self.command, code, *(text.decode("utf-8", "replace") for text in texts)
-        )
+        out, err = (b"".join(parts).decode("utf-8", "replace") for _, parts in self.pipes)
+        return subprocess.CompletedProcess(self.command, code, out, err)
 
     def __enter__(self) -> Self:
         return self
@@ -171,8 +167,8 @@ class _Running:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
-        self.complaints.close()
-        self.printed.close()
+        for pipe, _parts in self.pipes:
+            pipe.close()
 
 
 def _missing(command: Sequence[str]) -> SlurmError:
