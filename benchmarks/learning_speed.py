@@ -105,7 +105,7 @@ def time_decisions() -> None:
     for hidden in ((32, 32), (64, 64)):
         network = actor_critic(NetworkSettings(hidden=hidden), layout, 0)
         packed = pack(policy_of(network, layout, sight.to_table(), {}))
-        scratch = np.zeros(packed.scratch_length, dtype=np.float32)
+        scratch = packed.scratch()
         for legal_jobs in (8, 64):
             legal = np.zeros(layout.actions, dtype=np.int8)
             legal[:legal_jobs] = 1

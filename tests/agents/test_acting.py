@@ -17,10 +17,11 @@ CPU = torch.device("cpu")
 TASK = Task(workload="lognormal", cluster="2x V100:4", jobs=32, episodes=8, load=1.2)
 
 
-def test_preferences_of_legal_actions_are_the_networks():
+@pytest.mark.parametrize("arch", ["kernel", "mlp"])
+def test_preferences_of_legal_actions_are_the_networks(arch):
     """After every change of the network, once it is refreshed; illegal actions are out."""
     batch = open_batch(TASK, size=16)
-    network = actor_critic(NetworkSettings("kernel", (12, 10)), batch.layout, 0)
+    network = actor_critic(NetworkSettings(arch, (12, 10)), batch.layout, 0)
     actor = compiled_actor(network, batch, CPU)
     assert actor is not None
     for change in (0.0, 0.3):
@@ -36,9 +37,11 @@ def test_preferences_of_legal_actions_are_the_networks():
         batch.step(batch.masks.argmax(axis=1))
 
 
-def test_ppo_learns_the_same_either_way(monkeypatch):
+@pytest.mark.parametrize("arch", ["kernel", "mlp"])
+def test_ppo_learns_the_same_either_way(monkeypatch, arch):
     """One update with the compiled forward pass and one without end in nearly the same weights."""
-    settings = PPOSettings(steps_per_update=256, epochs=2, minibatches=2)
+    network = NetworkSettings(arch)
+    settings = PPOSettings(steps_per_update=256, epochs=2, minibatches=2, network=network)
     weights = []
     for most in (acting.MOST_ENVIRONMENTS, 0):
         monkeypatch.setattr(acting, "MOST_ENVIRONMENTS", most)
@@ -51,9 +54,9 @@ def test_ppo_learns_the_same_either_way(monkeypatch):
     torch.testing.assert_close(weights[0], weights[1], rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize(("arch", "compiled"), [("mlp", True), ("kernel", False)])
+@pytest.mark.parametrize(("arch", "compiled"), [("self-attention", True), ("kernel", False)])
 def test_other_networks_and_plain_environments_use_torch(arch, compiled):
-    """A network over everything is quicker in torch; plain Python has no compiled pass."""
+    """Attention is quicker in torch; plain Python has no compiled pass."""
     batch = open_batch(TASK, size=4, compiled=compiled)
     network = actor_critic(NetworkSettings(arch), batch.layout, 0)
     assert compiled_actor(network, batch, CPU) is None

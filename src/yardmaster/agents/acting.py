@@ -1,7 +1,8 @@
 """A policy's preferences by the compiled forward pass, while it acts in environments.
 
 For a few dozen environments torch spends most of its time on being called. What a deployed policy
-computes with (`engine.picking.nets`) has no such cost, and looks at legal jobs only.
+computes with (`engine.picking.nets`) has no such cost, and looks at legal jobs only, or at what is
+not 0.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 from yardmaster.agents.export import policy_of
 from yardmaster.agents.networks import ActorCritic
 from yardmaster.agents.networks.kernel import KernelBody
+from yardmaster.agents.networks.mlp import MLPBody
 from yardmaster.engine.picking.layout import Layout
 from yardmaster.schedulers.learned.packing import pack
 
@@ -33,7 +35,7 @@ class CompiledActor:
 
     def _pack(self) -> Any:
         packed = pack(policy_of(self._network, self._batch.layout, {}, {}, choice="best"))
-        return packed.net, packed.weights, np.zeros(packed.scratch_length, dtype=np.float32)
+        return packed.net, packed.weights, packed.scratch()
 
     def refresh(self) -> None:
         """Take over what the network has learned."""
@@ -51,7 +53,7 @@ class CompiledActor:
 def compiled_actor(network: ActorCritic, batch: Any, device: torch.device) -> CompiledActor | None:
     """Return the quicker way to act, if there is one for this network and these environments."""
     score_many = getattr(batch, "score_many", None)
-    is_small = isinstance(network.body, KernelBody) and batch.size <= MOST_ENVIRONMENTS
+    is_small = isinstance(network.body, KernelBody | MLPBody) and batch.size <= MOST_ENVIRONMENTS
     if score_many is None or not is_small or device.type != "cpu":
         return None
     return CompiledActor(network, batch, score_many) if isinstance(batch.layout, Layout) else None

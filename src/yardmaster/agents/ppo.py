@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from yardmaster.agents import masking
+from yardmaster.agents import gradients, masking
 from yardmaster.agents.acting import compiled_actor
 from yardmaster.agents.advantages import ReturnScale, advantages, step_discounts
 from yardmaster.agents.networks import ActorCritic, NetworkSettings, actor_critic
+from yardmaster.agents.networks.filled import Filled
 from yardmaster.agents.rollouts import Rollout, flat
 from yardmaster.agents.tensors import ResidentBatch
 from yardmaster.envs.protocol import Batch
@@ -212,7 +213,7 @@ class Decisions:
     advantages: Tensor
     returns: Tensor
     """What the critic should have expected."""
-    summaries: Tensor
+    summaries: Tensor | Filled
     """What the critic is shown; made once, since nothing of it is learned."""
 
 
@@ -330,7 +331,7 @@ class PPO:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._is_half):
             return self.network.logits(observations, masks).float()
 
-    def _values(self, summaries: Tensor) -> Tensor:
+    def _values(self, summaries: Any) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._is_half):
             return self.network.critic.judge(summaries).float()
 
@@ -357,19 +358,36 @@ class PPO:
             of_choices = gains[is_choice]
             spread = of_choices.std(correction=0) if len(of_choices) else 1.0
             gains = (gains - mean(of_choices)) / (spread + 1e-8)
-        shares = masking.log_probs(self._logits.flatten(0, 1), masks)
+        log_probs, entropies = self._certainties(masks, actions, is_choice)
         return Decisions(
             observations=seen[: len(actions)],
             masks=masks,
             is_choice=is_choice,
             actions=actions,
-            log_probs=at(shares, actions),
-            entropies=entropy(shares),
+            log_probs=log_probs,
+            entropies=entropies,
             values=expected,
             advantages=gains,
             returns=returns,
             summaries=summaries[: len(actions)],
         )
+
+    def _certainties(
+        self, masks: Tensor, actions: Tensor, is_choice: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of actions, and the entropies, of the policy that acted.
+
+        Where there was no choice both are 0, and need no computing.
+        """
+        rows = is_choice.nonzero().squeeze(1)
+        logits, legal = (
+            self._logits.flatten(0, 1).index_select(0, rows),
+            masks.index_select(0, rows),
+        )
+        shares = masking.log_probs(logits, legal)
+        nothing = self._logits.new_zeros(len(actions))
+        chosen = at(shares, actions.index_select(0, rows))
+        return nothing.index_copy(0, rows, chosen), nothing.index_copy(0, rows, entropy(shares))
 
     def _spreads(self) -> Any:
         """Return what the rewards of each step are divided by."""
@@ -452,12 +470,14 @@ class PPO:
 
     def _descend(self, loss: Tensor) -> None:
         """Take one step of the optimiser down the gradient of a loss."""
-        self.optimiser.zero_grad()
+        groups = [group["params"] for group in self.optimiser.param_groups]
+        for weights in groups:
+            gradients.forget(weights)
         torch.autograd.backward(loss)
         if self.settings.max_grad_norm is not None:
             # Apart: they are separate networks, and a surprised critic must not hold up the policy.
-            for group in self.optimiser.param_groups:
-                nn.utils.clip_grad_norm_(group["params"], self.settings.max_grad_norm)
+            for weights in groups:
+                gradients.shorten(weights, self.settings.max_grad_norm)
         self.optimiser.step()
 
     def state(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from yardmaster.agents.networks.filled import Filled
 from yardmaster.agents.networks.parts import AnyLayout
 from yardmaster.agents.tensors import as_tensor
 
@@ -118,9 +119,9 @@ class Rollout:
     @torch.no_grad()
     def values(
         self,
-        critic: Callable[[Tensor], Tensor],
-        seen: Tensor | None = None,
-        show: Callable[[Tensor], Tensor] | None = None,
+        critic: Callable[[Any], Tensor],
+        seen: Tensor | Filled | None = None,
+        show: Callable[[Tensor], Tensor | Filled] | None = None,
     ) -> tuple[Numbers, Numbers]:
         """Return the values of the states before and after each step, (steps, environments) both.
 
@@ -147,18 +148,19 @@ class Rollout:
     def _settle(
         self,
         following: Numbers,
-        critic: Callable[[Tensor], Tensor],
-        show: Callable[[Tensor], Tensor] | None = None,
+        critic: Callable[[Any], Tensor],
+        show: Callable[[Tensor], Tensor | Filled] | None = None,
     ) -> None:
         following[self.terminated] = 0.0
         if self.truncated.any():
             last = torch.cat(self._cut_off).to(self.observations)
             following[self.truncated] = self._judged(last if show is None else show(last), critic)
 
-    def _judged(self, observations: Tensor, critic: Callable[[Tensor], Tensor]) -> Numbers:
+    def _judged(self, observations: Tensor | Filled, critic: Callable[[Any], Tensor]) -> Numbers:
         """Return what a critic says, as the rewards are kept."""
         rows = ROWS_AT_ONCE if observations.device.type == "cpu" else len(observations)
-        values = torch.cat([critic(part) for part in torch.split(observations, rows)])
+        firsts = range(0, len(observations), rows)
+        values = torch.cat([critic(observations[first : first + rows]) for first in firsts])
         return values.float() if self._is_resident else values.double().cpu().numpy()
 
     def scalars(self) -> dict[str, float]:

@@ -220,6 +220,20 @@ def test_plain_python_gives_the_same(compiled, arch, head):
             assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("arch", ["mlp", "kernel"])
+def test_jobs_are_scored_alike_whichever_others_are_legal(compiled, arch):
+    """Side by side, read where they stand, or with gaps, copied: the same to the last bit."""
+    layout = LAYOUTS["two chunks"]
+    packed = pack(random_policy(arch, layout, "policy", seed=4))
+    seen, _ = situation(layout, 5)
+    everything = scores_of(compiled, packed, seen, np.ones(layout.actions, np.bool_))
+    for step, first in ((2, 0), (3, 1), (1, 16), (1, 3)):
+        legal = np.zeros(layout.actions, np.bool_)
+        legal[first::step] = True
+        found = scores_of(compiled, packed, seen, legal)
+        assert np.array_equal(found[legal], everything[legal])
+
+
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_a_decision_leaves_no_trace(compiled, arch):
     """Scores do not depend on what the scratch row was used for before, not even for NaN."""

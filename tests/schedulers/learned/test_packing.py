@@ -33,6 +33,16 @@ def test_sizes_that_fit_are_packed():
     assert packed.scratch_length > 0
 
 
+def test_rows_begin_where_lines_of_the_cache_do():
+    """Lanes would otherwise be fetched in two halves; a scratch row begins with zeros."""
+    packed = pack(kernel())
+    for row in (packed.weights, packed.scratch()):
+        assert row.ctypes.data % 64 == 0
+        assert row.dtype == np.float32
+    assert len(packed.scratch()) == packed.scratch_length
+    assert not packed.scratch().any()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

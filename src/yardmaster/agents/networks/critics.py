@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from yardmaster.agents.networks.filled import Filled
 from yardmaster.agents.networks.layers import hidden_layers, linear
-from yardmaster.agents.networks.mlp import flat_layers
+from yardmaster.agents.networks.mlp import FlatLinear, flat_layers
 from yardmaster.agents.networks.parts import AnyLayout, Parts
 from yardmaster.agents.networks.settings import NetworkSettings
 from yardmaster.engine.picking.layout import Layout
@@ -20,18 +21,19 @@ class FlatCritic(nn.Module):
         self.layers = flat_layers(settings, layout, dice)
         self.last = linear(settings.hidden[-1], 1, dice, gain=1.0)
 
-    def summary(self, observations: Tensor) -> Tensor:
-        """Return what the layers are shown of observations: all of it."""
-        return observations
+    def summary(self, observations: Tensor) -> Tensor | Filled:
+        """Return what the layers are shown of observations: all of it, perhaps without zeros."""
+        first = self.layers[0]
+        return first.parted(observations) if isinstance(first, FlatLinear) else observations
 
-    def judge(self, summaries: Tensor) -> Tensor:
+    def judge(self, summaries: Tensor | Filled) -> Tensor:
         """Return the value of each state summed up, (batch,)."""
         values: Tensor = self.last(self.layers(summaries))
         return values.squeeze(-1)
 
     def forward(self, observations: Tensor) -> Tensor:
         """Return the value of each observation, (batch,)."""
-        return self.judge(self.summary(observations))
+        return self.judge(observations)
 
 
 class PooledCritic(nn.Module):

@@ -11,6 +11,9 @@ from yardmaster.engine.picking.layout import Layout
 AnyLayout = Layout | ChoiceLayout
 """Where everything stands in what is observed: jobs to pick, or statistics to choose by."""
 
+ROWS_AT_ONCE = 128
+"""Observations looked through in one go."""
+
 
 class Parts(nn.Module):
     """The parts of flat observations (batch, length), as tensors.
@@ -44,7 +47,7 @@ class Parts(nn.Module):
         sum. One token of zeros stays, if there is one, for whoever looks for the largest number.
         """
         first, size = self.layout.jobs_at, self.layout.window * self.features
-        sizes = observations.abs().sum(dim=0)[first : first + size].reshape(-1, self.features)
+        sizes = sizes_of(observations[:, first : first + size]).reshape(-1, self.features)
         used = (sizes.sum(dim=1) > 0) | masks[:, :-1].any(dim=0)
         kept = min(int(used.nonzero().max()) + 2 if used.any() else 1, self.layout.window)
         before, after = first + kept * self.features, first + size
@@ -118,6 +121,13 @@ class ChoiceParts(nn.Module):
     def counted(self, observations: Tensor) -> Tensor:
         """Return which actions stand for something, (batch, actions): all schedulers do."""
         return observations.new_ones((len(observations), self.layout.actions), dtype=torch.bool)
+
+
+def sizes_of(numbers: Tensor) -> Tensor:
+    """Return the sum of sizes of every column."""
+    # Few rows at once for a processor's cache: fetching memory would take three times as long.
+    rows = ROWS_AT_ONCE if numbers.device.type == "cpu" else max(len(numbers), 1)
+    return torch.stack([part.abs().sum(dim=0) for part in torch.split(numbers, rows)]).sum(dim=0)
 
 
 def parts_of(layout: AnyLayout) -> Parts | ChoiceParts:

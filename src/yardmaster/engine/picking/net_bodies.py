@@ -88,18 +88,24 @@ def embed(
         _embed_among_gpus(net, weights, observation, scratch, rows, seen)
         return
     first, second, layer = net[FIRST_AT], net[SECOND_AT], net[OF_TOKEN]
-    inputs, units = net[layer + INPUTS], net[layer + UNITS]
+    inputs, units, chosen = net[layer + INPUTS], net[layer + UNITS], net[CHOSEN_AT]
+    action, last = int(scratch[chosen]), int(scratch[chosen + rows - 1])
+    given, source = scratch, first
     if net[ARCHITECTURE] == Architecture.SELF_ATTENTION:
         for row in range(rows):
-            place = int(scratch[net[PLACES_AT] + int(scratch[net[CHOSEN_AT] + row])])
+            place = int(scratch[net[PLACES_AT] + int(scratch[chosen + row])])
             copy(scratch, net[TOKENS_AT] + place * inputs, scratch, first + row * inputs, inputs)
         attend(net, weights, scratch, rows, seen)
+    elif last - action == rows - 1 and last < net[WINDOW]:
+        # Jobs that stand side by side are read where they are.
+        given, source = observation, net[JOBS_AT] + action * inputs
     else:
         _copy_features(net, observation, scratch, rows, inputs)
     context, matrix = net[CONTEXT_AT], net[layer + WEIGHT_AT]
-    add_products(scratch, context, 0, weights, matrix, scratch, first, inputs, rows, second, units)
-    is_noop_among = int(scratch[net[CHOSEN_AT] + rows - 1]) == net[WINDOW]
-    if net[ARCHITECTURE] == Architecture.KERNEL and is_noop_among:
+    add_products(
+        scratch, context, 0, weights, matrix, given, source, inputs, rows, scratch, second, units
+    )
+    if net[ARCHITECTURE] == Architecture.KERNEL and last == net[WINDOW]:
         to = second + (rows - 1) * units
         for unit in range(units):
             scratch[to + unit] += weights[net[NOOP_AT] + unit]

@@ -51,14 +51,15 @@ def add_products(
     step: int,
     weights: Reals,
     weight_at: int,
-    scratch: Reals,
+    given: Reals,
     source: int,
     inputs: int,
     rows: int,
+    scratch: Reals,
     target: int,
     units: int,
 ) -> None:
-    """Put into every target row the source row times a matrix, inputs × units, added to a row.
+    """Put into every target row a given row times a matrix, inputs × units, added to a row.
 
     That row stands at `begin_at` for the first, `step` further for the next; with a step of 0 it is
     the same for all. Rows go by fours, so that weights are fetched a quarter as often, and the
@@ -70,15 +71,29 @@ def add_products(
         b, x, to = begin_at + row * step, source + row * inputs, target + row * units
         for u in range(0, units, LANES):
             _fill_rows(
-                begin, b + u, step, weights, weight_at + u, scratch, x, inputs, to + u, units
+                begin,
+                b + u,
+                step,
+                weights,
+                weight_at + u,
+                given,
+                x,
+                inputs,
+                scratch,
+                to + u,
+                units,
             )
     wide = units - units % WIDE
     for row in range(fours, rows):
         b, x, to = begin_at + row * step, source + row * inputs, target + row * units
         for u in range(0, wide, WIDE):
-            _fill_wide(begin, b + u, weights, weight_at + u, scratch, x, inputs, to + u, units)
+            _fill_wide(
+                begin, b + u, weights, weight_at + u, given, x, inputs, scratch, to + u, units
+            )
         for u in range(wide, units, LANES):
-            _fill_one(begin, b + u, weights, weight_at + u, scratch, x, inputs, to + u, units)
+            _fill_one(
+                begin, b + u, weights, weight_at + u, given, x, inputs, scratch, to + u, units
+            )
 
 
 @hot_kernel
@@ -88,9 +103,10 @@ def _fill_rows(
     step: int,
     weights: Reals,
     w: int,
-    scratch: Reals,
+    given: Reals,
     x: int,
     inputs: int,
+    scratch: Reals,
     to: int,
     units: int,
 ) -> None:
@@ -101,8 +117,8 @@ def _fill_rows(
             sums[row * LANES + lane] = begin[b + row * step + lane]
     x1, x2, x3 = x + inputs, x + 2 * inputs, x + 3 * inputs
     for index in range(inputs):
-        x_0, x_1 = scratch[x + index], scratch[x1 + index]
-        x_2, x_3 = scratch[x2 + index], scratch[x3 + index]
+        x_0, x_1 = given[x + index], given[x1 + index]
+        x_2, x_3 = given[x2 + index], given[x3 + index]
         for lane in range(LANES):
             weight = weights[w + index * units + lane]
             sums[lane] += x_0 * weight
@@ -120,9 +136,10 @@ def _fill_wide(
     b: int,
     weights: Reals,
     w: int,
-    scratch: Reals,
+    given: Reals,
     x: int,
     inputs: int,
+    scratch: Reals,
     to: int,
     units: int,
 ) -> None:
@@ -131,7 +148,7 @@ def _fill_wide(
     for lane in range(WIDE):
         sums[lane] = begin[b + lane]
     for index in range(inputs):
-        value = scratch[x + index]
+        value = given[x + index]
         for lane in range(WIDE):
             sums[lane] += value * weights[w + index * units + lane]
     for lane in range(WIDE):
@@ -144,9 +161,10 @@ def _fill_one(
     b: int,
     weights: Reals,
     w: int,
-    scratch: Reals,
+    given: Reals,
     x: int,
     inputs: int,
+    scratch: Reals,
     to: int,
     units: int,
 ) -> None:
@@ -155,11 +173,51 @@ def _fill_one(
     for lane in range(LANES):
         sums[lane] = begin[b + lane]
     for index in range(inputs):
-        value = scratch[x + index]
+        value = given[x + index]
         for lane in range(LANES):
             sums[lane] += value * weights[w + index * units + lane]
     for lane in range(LANES):
         scratch[to + lane] = sums[lane]
+
+
+@kernel
+def add_filled_products(
+    weights: Reals,
+    begin_at: int,
+    weight_at: int,
+    scratch: Reals,
+    source: int,
+    inputs: int,
+    target: int,
+    units: int,
+) -> None:
+    """Do what `add_products` does for one row, and pass over inputs of 0.
+
+    They add nothing, and are most of an observation whose queue is shorter than the window.
+    """
+    wide = units - units % WIDE
+    for u in range(0, wide, WIDE):
+        sums = workbench()
+        for lane in range(WIDE):
+            sums[lane] = weights[begin_at + u + lane]
+        for index in range(inputs):
+            value, w = scratch[source + index], weight_at + u + index * units
+            if value != ZERO:
+                for lane in range(WIDE):
+                    sums[lane] += value * weights[w + lane]
+        for lane in range(WIDE):
+            scratch[target + u + lane] = sums[lane]
+    for u in range(wide, units, LANES):
+        sums = workbench()
+        for lane in range(LANES):
+            sums[lane] = weights[begin_at + u + lane]
+        for index in range(inputs):
+            value, w = scratch[source + index], weight_at + u + index * units
+            if value != ZERO:
+                for lane in range(LANES):
+                    sums[lane] += value * weights[w + lane]
+        for lane in range(LANES):
+            scratch[target + u + lane] = sums[lane]
 
 
 @kernel
@@ -198,7 +256,9 @@ def apply(
     """Put into the target rows what a layer makes of the source rows, negative or not."""
     bias, matrix, inputs = net[layer + BIAS_AT], net[layer + WEIGHT_AT], net[layer + INPUTS]
     units = net[layer + UNITS]
-    add_products(weights, bias, 0, weights, matrix, scratch, source, inputs, rows, target, units)
+    add_products(
+        weights, bias, 0, weights, matrix, scratch, source, inputs, rows, scratch, target, units
+    )
 
 
 @kernel
@@ -305,14 +365,36 @@ def attend(net: Ints, weights: Reals, scratch: Reals, rows: int, seen: int) -> N
     clear(scratch, likeness, rows * room)
     keys = net[TURNED_AT]
     add_products(
-        scratch, likeness, room, scratch, keys, scratch, second, looked, rows, likeness, room
+        scratch,
+        likeness,
+        room,
+        scratch,
+        keys,
+        scratch,
+        second,
+        looked,
+        rows,
+        scratch,
+        likeness,
+        room,
     )
     for row in range(rows):
         to_shares(scratch, likeness + row * room, seen)  # beyond them, 0 stays 0
     clear(scratch, second, rows * looked)
     tokens = net[TOKENS_AT]
     add_products(
-        scratch, second, looked, scratch, tokens, scratch, likeness, room, rows, second, looked
+        scratch,
+        second,
+        looked,
+        scratch,
+        tokens,
+        scratch,
+        likeness,
+        room,
+        rows,
+        scratch,
+        second,
+        looked,
     )
     for row in range(rows):
         to = first + row * width
@@ -320,7 +402,7 @@ def attend(net: Ints, weights: Reals, scratch: Reals, rows: int, seen: int) -> N
             scratch[to + index] += weights[net[found + BIAS_AT] + index]
     values = net[found + WEIGHT_AT]
     add_products(
-        scratch, first, width, weights, values, scratch, second, looked, rows, first, width
+        scratch, first, width, weights, values, scratch, second, looked, rows, scratch, first, width
     )
     for row in range(rows):
         normalise(weights, net[NORM_AT], scratch, first + row * width, net[DIM], width)

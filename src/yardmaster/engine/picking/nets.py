@@ -15,6 +15,7 @@ from yardmaster.engine.compilation import bare, entry_point, kernel, spliced_ker
 from yardmaster.engine.picking.net_bodies import counts, embed, look
 from yardmaster.engine.picking.net_layers import (
     add,
+    add_filled_products,
     add_products,
     apply,
     apply_hidden,
@@ -22,6 +23,7 @@ from yardmaster.engine.picking.net_layers import (
     copy,
     divide,
     dot,
+    gate,
     single,
     to_shares,
 )
@@ -126,7 +128,13 @@ def _score_at_once(
     first, second, last, width = net[FIRST_AT], net[SECOND_AT], net[LAST], net[WIDTH]
     clear(scratch, first, net[net[HIDDEN] + INPUTS])
     copy(observation, 0, scratch, first, net[LENGTH])
-    apply_hidden(net, net[HIDDEN], net[HIDDEN_COUNT], weights, scratch, net[SINGLE])
+    if net[HIDDEN_COUNT] > 0:
+        layer = net[HIDDEN]
+        inputs, units = net[layer + INPUTS], net[layer + UNITS]
+        bias, matrix = net[layer + BIAS_AT], net[layer + WEIGHT_AT]
+        add_filled_products(weights, bias, matrix, scratch, first, inputs, second, units)
+        gate(scratch, second, first, units)
+        apply_hidden(net, layer + LAYER, net[HIDDEN_COUNT] - 1, weights, scratch, net[SINGLE])
     if net[IS_POOLED] == 1:
         copy(scratch, first, scratch, net[POOL_AT], width)
     apply_hidden(net, net[HEAD], net[HEAD_COUNT], weights, scratch, net[SINGLE])
@@ -144,7 +152,18 @@ def _score_at_once(
             bias = net[last + BIAS_AT] + action * units
             part = net[last + WEIGHT_AT] + action * inputs * units
             add_products(
-                weights, bias, 0, weights, part, scratch, first, inputs, net[SINGLE], to, units
+                weights,
+                bias,
+                0,
+                weights,
+                part,
+                scratch,
+                first,
+                inputs,
+                net[SINGLE],
+                scratch,
+                to,
+                units,
             )
 
 

@@ -21,6 +21,7 @@ from yardmaster.engine.state import NOW
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Schedule
 from yardmaster.model.workload import IntArray, Workload
+from yardmaster.schedulers.learned.packing import in_line
 from yardmaster.schedulers.learned.policy import LearnedPolicy
 from yardmaster.schedulers.picking import Prepared, prepare
 
@@ -140,7 +141,7 @@ class _Drive:
             policy.net,
             policy.weights,
             self.scores,
-            np.zeros(policy.scratch, dtype=np.float32),
+            in_line(policy.scratch),
         )
         self._picking = picking
 

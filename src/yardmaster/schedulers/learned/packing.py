@@ -21,6 +21,9 @@ from yardmaster.schedulers.learned.policy_file import PolicyFile, PolicyFileErro
 
 Matrix = npt.NDArray[np.float64]
 
+LINE_BYTES = 64
+"""Of a line of the processor's cache."""
+
 _ARCHITECTURES = {
     "mlp": Architecture.MLP,
     "kernel": Architecture.KERNEL,
@@ -36,6 +39,10 @@ class Packed(NamedTuple):
     weights: npt.NDArray[np.float32]
     scratch_length: int
     """Numbers of the scratch row, which must be zeros to begin with; one for each thread."""
+
+    def scratch(self) -> npt.NDArray[np.float32]:
+        """Return a scratch row."""
+        return in_line(self.scratch_length)
 
 
 class Affine(NamedTuple):
@@ -313,7 +320,8 @@ class _Rows:
         self.room("CHOSEN_AT", CHUNK)
         self.room("FIRST_AT", CHUNK * self._widest)
         self.room("SECOND_AT", CHUNK * self._widest)
-        weights = np.concatenate(self._weights)
+        weights = in_line(self._length)
+        np.concatenate(self._weights, out=weights)
         return Packed(np.array(self._net, dtype=np.int64), weights, self._scratch)
 
 
@@ -328,6 +336,16 @@ def _check(layout: Layout) -> None:
     sizes = (layout.window, len(layout.job_features), layout.gpu_slots + 1)
     if min(sizes) < 1 or sorted(places) != list(range(layout.length)):
         raise PolicyFileError("The policy's layout does not say where every number stands, once.")
+
+
+def in_line(size: int) -> npt.NDArray[np.float32]:
+    """Return zeros that begin where a line of the processor's cache does.
+
+    All lanes of a sum are then in one line. Otherwise most are fetched in two halves.
+    """
+    row = np.zeros(size + LINE_BYTES // np.dtype(np.float32).itemsize, dtype=np.float32)
+    first = -row.ctypes.data % LINE_BYTES // row.itemsize
+    return row[first : first + size]
 
 
 def _rounded(size: int) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from yardmaster.engine.picking.layout import Floats
 from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import YardmasterError
@@ -61,4 +59,4 @@ def _read(path: Path) -> LearnedPolicy:
             f"{path}: the network was made for another observation than the file describes."
         )
     net, weights, scratch = pack(file)
-    return LearnedPolicy(path, file, sight, net, weights.astype(np.float32), int(scratch))
+    return LearnedPolicy(path, file, sight, net, weights, int(scratch))
