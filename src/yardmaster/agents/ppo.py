@@ -198,7 +198,7 @@ PRESETS = {
 class Decisions:
     """Judged decisions, one per row."""
 
-    observations: Tensor
+    observations: Tensor | Filled
     """Without tokens that are blank in all of them."""
     masks: Tensor
     is_choice: Tensor
@@ -220,7 +220,7 @@ class Decisions:
 class Choices(NamedTuple):
     """What the policy learns from some of the decisions; see there."""
 
-    observations: Tensor
+    observations: Tensor | Filled
     masks: Tensor
     actions: Tensor
     log_probs: Tensor
@@ -327,7 +327,7 @@ class PPO:
         self.steps += rollout.actions.numel()
         return rollout.scalars()
 
-    def _preferences(self, observations: Tensor, masks: Tensor) -> Tensor:
+    def _preferences(self, observations: Any, masks: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._is_half):
             return self.network.logits(observations, masks).float()
 
@@ -359,8 +359,9 @@ class PPO:
             spread = of_choices.std(correction=0) if len(of_choices) else 1.0
             gains = (gains - mean(of_choices)) / (spread + 1e-8)
         log_probs, entropies = self._certainties(masks, actions, is_choice)
+        shown = summaries[: len(actions)]
         return Decisions(
-            observations=seen[: len(actions)],
+            observations=shown if isinstance(shown, Filled) else seen[: len(actions)],
             masks=masks,
             is_choice=is_choice,
             actions=actions,
@@ -369,7 +370,7 @@ class PPO:
             values=expected,
             advantages=gains,
             returns=returns,
-            summaries=summaries[: len(actions)],
+            summaries=shown,
         )
 
     def _certainties(

@@ -241,7 +241,7 @@ def add(scratch: Reals, first: int, at: int, size: int) -> None:
         scratch[at + index] += scratch[first + index]
 
 
-@kernel
+@hot_kernel
 def gate(scratch: Reals, source: int, target: int, size: int) -> None:
     """Copy numbers, negative ones as 0."""
     for index in range(size):
@@ -272,7 +272,7 @@ def apply_hidden(
         gate(scratch, second, first, rows * net[place + UNITS])
 
 
-@kernel
+@hot_kernel
 def dot(weights: Reals, weight_at: int, scratch: Reals, at: int, size: int) -> float:
     """Return the sum of products of two rows, as many sums that do not wait for each other."""
     sums = workbench()
