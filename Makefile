@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-nightly test-gpu check format bench reference picture examples checklist clean
+.PHONY: help setup demo test test-nightly test-gpu check format bench reference site picture examples checklist clean
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -49,6 +49,9 @@ bench: setup  ## Measure replay speed against plain Python and SimPy, side by si
 reference: setup  ## Write docs/reference from the code
 	@$(BIN)/python docs/build_reference.py
 
+site: setup  ## Build the documentation as HTML into site/; a link that leads nowhere fails
+	@$(BIN)/python docs/build_site.py
+
 picture: setup  ## Draw the picture of the README
 	@$(BIN)/python docs/pictures/make_picture.py
 
@@ -61,4 +64,4 @@ checklist: setup  ## Judge the project by its checklist, row by row, and print t
 	@$(BIN)/python benchmarks/checklist.py
 
 clean:  ## Remove what the commands above made, except the virtual environment
-	rm -rf demo runs build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf demo runs site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
