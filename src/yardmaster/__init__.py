@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from yardmaster.schedulers.simulation import simulate
     from yardmaster.schedulers.views import JobsView
     from yardmaster.testing.conformance import check_order
+    from yardmaster.testing.learners import check_learner
+    from yardmaster.testing.placements import check_placement
+    from yardmaster.testing.recipes import check_recipe
+    from yardmaster.testing.rewards import check_reward
+    from yardmaster.testing.trace_formats import check_trace_format
     from yardmaster.workloads.recipes.recipe import Recipe
     from yardmaster.workloads.sources import load_workload
     from yardmaster.workloads.synthetic import generate
@@ -40,7 +45,12 @@ _HOME = {
     "Schedule": "yardmaster.model.schedule",
     "Workload": "yardmaster.model.workload",
     "YardmasterError": "yardmaster.errors",
+    "check_learner": "yardmaster.testing.learners",
     "check_order": "yardmaster.testing.conformance",
+    "check_placement": "yardmaster.testing.placements",
+    "check_recipe": "yardmaster.testing.recipes",
+    "check_reward": "yardmaster.testing.rewards",
+    "check_trace_format": "yardmaster.testing.trace_formats",
     "compare": "yardmaster.experiments.compare",
     "generate": "yardmaster.workloads.synthetic",
     "import_trace": "yardmaster.workloads.traces.formats",
@@ -62,7 +72,12 @@ __all__ = [
     "Schedule",
     "Workload",
     "YardmasterError",
+    "check_learner",
     "check_order",
+    "check_placement",
+    "check_recipe",
+    "check_reward",
+    "check_trace_format",
     "compare",
     "generate",
     "import_trace",

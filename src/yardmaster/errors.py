@@ -41,4 +41,4 @@ class TraceFormatError(YardmasterError):
 
 
 class ConformanceError(YardmasterError):
-    """A user's own order breaks a promise the engine relies on."""
+    """A plug-in of the user's own breaks a promise that others rely on."""

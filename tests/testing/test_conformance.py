@@ -17,8 +17,8 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.orders import ORDERS, Order, sjf
 from yardmaster.schedulers.simulation import simulate
-from yardmaster.testing import check_order
-from yardmaster.testing.conformance import impossible
+from yardmaster.testing import check_order, conformance
+from yardmaster.testing.conformance import RULES, impossible, judge_order
 
 
 @pytest.mark.parametrize("name", ORDERS)
@@ -123,6 +123,57 @@ def test_state_that_shows_only_in_simulations():
 
     with pytest.raises(ConformanceError, match="another schedule when the simulation is repeated"):
         check_order(moody)
+
+
+class Stage:
+    """An order that fails after it has been asked often enough: in the simulation."""
+
+    def __init__(self):
+        self.calls = itertools.count()
+
+    def __call__(self, jobs):
+        """Return keys four times, which is what the rules on keys ask for."""
+        if next(self.calls) >= 4:
+            raise ValueError("stage fright")
+        return jobs.submit_s
+
+
+def moods():
+    signs = itertools.cycle([1.0, 1.0, 1.0, 1.0, 1.0, -1.0])
+    return lambda jobs: next(signs) * jobs.submit_s
+
+
+BROKEN = {
+    conformance.ENTITLED: lambda jobs: jobs.run_s,
+    conformance.USABLE: lambda jobs: jobs.deadline_s,
+    conformance.GENTLE: write_into_jobs,
+    conformance.STEADY: Counter(),
+    conformance.BY_JOB: lambda jobs: np.arange(len(jobs)),
+    conformance.BY_NAME: lambda jobs: jobs.user.codes.astype(float),
+    conformance.RUNS: Stage(),
+    conformance.REPEATS: moods(),
+}
+
+
+@pytest.mark.parametrize("rule", BROKEN)
+def test_every_rule_gets_a_verdict(rule):
+    """What is before a broken rule is kept, what is after it has not been tried."""
+    found = judge_order(Order("mine", BROKEN[rule], reads_run_time=False, formula="test"))
+    states = {one.rule: one.state for one in found.verdicts}
+    assert list(states) == list(RULES)
+    place = RULES.index(rule)
+    assert list(states.values()) == (
+        ["kept"] * place + ["broken"] + ["not tried"] * (len(RULES) - place - 1)
+    )
+    assert "'mine'" in found.verdicts[place].reason
+
+
+def test_impossible_schedules_break_a_rule(monkeypatch):
+    """The last rule is about what the schedule says; a core that lies is told by it."""
+    monkeypatch.setattr(conformance, "impossible", lambda _: "GPU 1 serves two jobs at a time")
+    found = judge_order("fifo", examples=3)
+    assert [one.state for one in found.verdicts] == ["kept"] * 8 + ["broken"]
+    assert set(BROKEN) | {conformance.POSSIBLE} == set(RULES)
 
 
 def test_failures_repeat():

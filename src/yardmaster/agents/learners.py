@@ -27,7 +27,10 @@ class Learner(Protocol):
     """Whose preferences are played greedily once training is over."""
 
     def update(self) -> dict[str, float]:
-        """Gather some steps and learn from them; return scalars by name, `steps` among them."""
+        """Gather some steps and learn from them; return scalars by name.
+
+        Among them `steps`: how many this update took, over all environments.
+        """
 
     def state(self) -> dict[str, Any]:
         """Return everything needed to go on from here, the environments included."""

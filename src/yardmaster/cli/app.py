@@ -66,7 +66,7 @@ app.command(
 app.command(
     "yardmaster.cli.check:check",
     name="check",
-    help="Check an order of your own, or say the rules of a cluster in words.",
+    help="Check a plug-in of your own rule by rule, or say the rules of a cluster in words.",
 )
 app.command(
     "yardmaster.cli.doctor:doctor", name="doctor", help="Say what this machine can do, and test it."

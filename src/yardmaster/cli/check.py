@@ -1,7 +1,9 @@
-"""`yardmaster check`: is my order, or my cluster, what I think it is?"""
+"""`yardmaster check`: is what I wrote, or my cluster, what I think it is?"""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,27 +16,60 @@ def check(
     what: Annotated[
         str,
         Parameter(
-            help="An order by name, or module:name, or path/to/file.py:name; or a cluster by name"
-            " or .toml file."
+            help="What to check, as module:name, path/to/file.py:name or by its name: an order, a"
+            " trace format, a reward, a learner; a recipe's .toml file; a placement as @name; or"
+            " a cluster by name or .toml file."
         ),
     ],
     /,
     *,
+    sample: Annotated[
+        list[Path] | None,
+        Parameter(help="A small file in the trace format that is checked; may be given again."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Test an order against what the engine relies on, or say a cluster's rules in words."""
-    from yardmaster.model.catalogue import cluster_names
+    """Try a plug-in rule by rule, or say a cluster's rules in words.
 
-    if what.endswith(".toml") or what.casefold() in cluster_names():
+    Exit code 1 if a rule is broken.
+    """
+    if sample is None and _is_cluster(what):
         _check_cluster(what, json=json)
         return
-    from yardmaster.testing.conformance import check_order
+    from yardmaster.testing.targets import judge
 
-    check_order(what)
+    found = judge(what, sample or ())
     if json:
-        say_json({"order": what, "conforms": True})
+        say_json(found.to_dict())
     else:
-        say(f"{what}: conforms; use it wherever an order is named, such as {what}+easy")
+        for line in found.lines():
+            say(line)
+        verdict = "conforms" if found.conforms else "does not conform"
+        use = f"; use it wherever an order is named, such as {what}+easy"
+        is_order = found.kind == "order" and found.conforms and "+" not in what
+        say(f"{what}: {verdict} ({found.kind}){use if is_order else ''}")
+    if not found.conforms:
+        sys.exit(1)
+
+
+def _is_cluster(what: str) -> bool:
+    """Whether a cluster is meant: by name, or by a file that says what machines there are."""
+    from yardmaster.model.catalogue import cluster_names
+
+    if what.casefold() in cluster_names():
+        return True
+    if not what.lower().endswith(".toml"):
+        return False
+    path = Path(what)
+    if not path.is_file():
+        return True  # which says that there is no such file
+    from yardmaster.model.documents import read_toml
+    from yardmaster.workloads.recipes.parameters import parameters_of
+    from yardmaster.workloads.recipes.recipe import PROCESSES, Recipe
+
+    of_recipes = {"preset", "demands", *PROCESSES, *parameters_of(Recipe)} - {"name", "description"}
+    keys = set(read_toml(path))
+    return "nodes" in keys or not of_recipes & keys
 
 
 def _check_cluster(name: str, *, json: bool) -> None:

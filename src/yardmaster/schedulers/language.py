@@ -284,7 +284,7 @@ def find_order(name: str) -> Order:
     if ":" not in name:
         return ORDERS[name]
     place, _, attribute = name.rpartition(":")
-    module = _load(place, name)
+    module = load_module(place, name)
     found = getattr(module, attribute, None)
     for known in ORDERS.values():
         is_named_here = known.name == attribute and known.function.__module__ == module.__name__
@@ -328,7 +328,7 @@ def _takes_jobs(function: Callable[..., object]) -> bool:
     return len(parameters) > 0
 
 
-def _load(place: str, name: str) -> ModuleType:
+def load_module(place: str, name: str) -> ModuleType:
     """Import a module by dotted name or from a file, turning failures into clear errors."""
     try:
         if place.endswith(".py"):

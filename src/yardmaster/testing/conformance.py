@@ -27,8 +27,29 @@ from yardmaster.schedulers.language import Scheduler, order_of, parse_scheduler
 from yardmaster.schedulers.orders import ORDERS, KeyFunction, Order
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.schedulers.views import JobsView, RunTimes, view_for
+from yardmaster.testing.verdicts import Conformance, State, Verdict
 
 Columns = dict[str, npt.NDArray[Any]]
+
+ENTITLED = "reads only what it is entitled to"
+USABLE = "gives one number per job, and never NaN"
+GENTLE = "leaves the jobs as they are"
+STEADY = "gives the same keys when asked again"
+BY_JOB = "judges a job by what it is, not by its row"
+BY_NAME = "does not depend on how users, tenants and kinds are numbered"
+RUNS = "leads to simulations that run"
+REPEATS = "leads to the same schedule when a simulation is repeated"
+POSSIBLE = "leads to schedules in which every job runs once, on GPUs of its own"
+RULES = (ENTITLED, USABLE, GENTLE, STEADY, BY_JOB, BY_NAME, RUNS, REPEATS, POSSIBLE)
+"""In the order in which they are tried on every example."""
+
+
+class BrokenPromiseError(ConformanceError):
+    """A broken promise of an order, with the rule that it breaks."""
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.rule = rule
+        super().__init__(message)
 
 
 def check_order(order: str | Order | KeyFunction, *, examples: int = 25) -> None:
@@ -46,12 +67,38 @@ def check_order(order: str | Order | KeyFunction, *, examples: int = 25) -> None
         ConformanceError: at the first promise broken, with the example in which it broke.
         YardmasterError: if there is no such order.
     """
+    for _ in _examples_tried(_scheduler(order), examples):
+        pass
+
+
+def judge_order(order: str | Order | KeyFunction, *, examples: int = 25) -> Conformance:
+    """Say rule by rule what `check_order` finds; after a broken one the rest is not tried.
+
+    Raises:
+        YardmasterError: if there is no such order.
+    """
     scheduler = _scheduler(order)
+    broken, reason = "", ""
+    try:
+        for _ in _examples_tried(scheduler, examples):
+            pass
+    except BrokenPromiseError as error:
+        broken, reason = error.rule, str(error)
+    verdicts: list[Verdict] = []
+    for rule in RULES:
+        is_after = bool(verdicts) and verdicts[-1].state != "kept"
+        state: State = "broken" if rule == broken else "not tried" if is_after else "kept"
+        verdicts.append(Verdict(rule, state, reason if rule == broken else ""))
+    return Conformance("order", scheduler.order.name, tuple(verdicts))
+
+
+def _examples_tried(scheduler: Scheduler, examples: int) -> Iterator[None]:
     with np.errstate(divide="ignore", invalid="ignore"):  # infinite keys are allowed, NaN is found
         for number in range(examples):
             example = _Example.draw(scheduler, number, examples)
             example.check_keys()
             example.check_simulation()
+            yield
 
 
 def _scheduler(order: str | Order | KeyFunction) -> Scheduler:
@@ -78,10 +125,10 @@ class _Example:
         cluster = Cluster.pool(most) if number % 2 else Cluster.of("2x V100:1", f"T4:{most}")
         return cls(scheduler, workload, cluster, f"example {number + 1} of {examples}")
 
-    def fail(self, what: str, cause: Exception | None = None) -> NoReturn:
+    def fail(self, rule: str, what: str, cause: Exception | None = None) -> NoReturn:
         """Say which promise was broken, by whom and where."""
         name = self.scheduler.order.name
-        raise ConformanceError(f"The order {name!r} {what} ({self.label}).") from cause
+        raise BrokenPromiseError(rule, f"The order {name!r} {what} ({self.label}).") from cause
 
     def check_keys(self) -> None:
         """Ask for keys in several ways that must not make a difference."""
@@ -90,15 +137,15 @@ class _Example:
             before = _columns(view)
             keys = self._keys(view, now)
             if not _same(before, _columns(view), 0.0):
-                self.fail("modifies the jobs it is given; work on a copy")
+                self.fail(GENTLE, "modifies the jobs it is given; work on a copy")
             if not _same(keys, self._keys(view, now), 0.0):
-                self.fail("gives other keys when it is asked again")
+                self.fail(STEADY, "gives other keys when it is asked again")
             rows = dice.permutation(len(view))
             moved = {name: key[rows] for name, key in keys.items()}
             if not _same(moved, self._keys(view.take(rows), now), 1e-9):
-                self.fail("gives a job another key when it stands in another row")
+                self.fail(BY_JOB, "gives a job another key when it stands in another row")
             if not _same(keys, self._keys(_renumbered(view), now), 1e-9):
-                self.fail("depends on how users, tenants or kinds are numbered")
+                self.fail(BY_NAME, "depends on how users, tenants or kinds are numbered")
 
     def _moments(self) -> Iterator[tuple[JobsView, float]]:
         """Yield what the order may be asked: all jobs, or those waiting at several moments."""
@@ -124,9 +171,9 @@ class _Example:
         try:
             keys = order.keys(view)
         except EntitlementError as error:
-            self.fail(f"reads what it is not entitled to: {error}", error)
+            self.fail(ENTITLED, f"reads what it is not entitled to: {error}", error)
         except YardmasterError as error:
-            self.fail(f"gives no usable keys: {error}", error)
+            self.fail(USABLE, f"gives no usable keys: {error}", error)
         return _key_columns(keys)
 
     def check_simulation(self) -> None:
@@ -137,11 +184,11 @@ class _Example:
                 for _ in range(2)
             )
         except YardmasterError as error:
-            self.fail(f"breaks the simulation: {error}", error)
+            self.fail(RUNS, f"breaks the simulation: {error}", error)
         if first.event_log() != second.event_log():
-            self.fail("leads to another schedule when the simulation is repeated")
+            self.fail(REPEATS, "leads to another schedule when the simulation is repeated")
         if problem := impossible(first):
-            self.fail(f"leads to an impossible schedule: {problem}")
+            self.fail(POSSIBLE, f"leads to an impossible schedule: {problem}")
 
 
 def impossible(schedule: Schedule) -> str:
@@ -149,6 +196,11 @@ def impossible(schedule: Schedule) -> str:
     ran = np.bincount(schedule.segment_job, minlength=len(schedule.workload))
     for row in np.flatnonzero(ran != 1)[:1]:
         return f"job {schedule.workload.id[row]} ran {ran[row]} times"
+    return given_twice(schedule)
+
+
+def given_twice(schedule: Schedule) -> str:
+    """Return which GPU serves two jobs at a time, or nothing."""
     held = np.diff(schedule.segment_gpu_offset)
     owner = np.repeat(np.arange(len(held)), held)
     for gpu in np.unique(schedule.gpu_ids).tolist():

@@ -107,8 +107,6 @@ def import_trace(
         InvalidWorkloadError: if a file is missing or no job is left.
         TraceFormatError: if the files are not in that format, naming lines, or in none.
     """
-    from yardmaster.workloads.traces.reading.draft import finished
-
     known = trace_formats()
     if format_name is not None and format_name not in known:
         raise unknown("trace format", format_name, known)
@@ -116,16 +114,40 @@ def import_trace(
         raise InvalidWorkloadError("Which files? Name at least one file or folder.")
     with opened([Path(path) for path in paths], only=only) as files:
         chosen = known[format_name] if format_name else detected(files)
-        tables = _tables(chosen, files, given=format_name is not None)
-        ledger = Ledger(chosen.name, [file.name for file in tables])
-        unread = [file.name for file in files if file not in tables]
-        if unread:
-            ledger.remark(f"not read, because no table of this format: {some(unread)}")
-        try:
-            draft = chosen.read(tables, options or ImportOptions(), ledger)
-        except TraceFormatError as error:
-            raise TraceFormatError(f"{error}{_looks_like(chosen, files)}") from None
-        return finished(draft, _name(tables) or chosen.name)
+        return imported(chosen, files, options, is_named=format_name is not None)
+
+
+def imported(
+    chosen: TraceFormat,
+    files: Sequence[TraceFile],
+    options: ImportOptions | None = None,
+    *,
+    is_named: bool,
+) -> ImportedTrace:
+    """Read open files in one format, which need not be registered.
+
+    Args:
+        chosen: the format.
+        files: the files; those that it does not recognise are left out and told.
+        options: what the trace does not say itself.
+        is_named: whether somebody named the format, so that it must read what it cannot recognise.
+
+    Raises:
+        InvalidWorkloadError: if no job is left.
+        TraceFormatError: if the files are not in that format, naming lines.
+    """
+    from yardmaster.workloads.traces.reading.draft import finished
+
+    tables = _tables(chosen, files, given=is_named)
+    ledger = Ledger(chosen.name, [file.name for file in tables])
+    unread = [file.name for file in files if file not in tables]
+    if unread:
+        ledger.remark(f"not read, because no table of this format: {some(unread)}")
+    try:
+        draft = chosen.read(tables, options or ImportOptions(), ledger)
+    except TraceFormatError as error:
+        raise TraceFormatError(f"{error}{_looks_like(chosen, files)}") from None
+    return finished(draft, _name(tables) or chosen.name)
 
 
 def detected(files: Sequence[TraceFile]) -> TraceFormat:
