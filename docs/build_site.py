@@ -43,7 +43,7 @@ BEGINNINGS = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 PICTURES = {".svg", ".png", ".jpg", ".jpeg"}
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 RAW_LINK = re.compile(r"<[^>]*\s(?:href|src)\s*=", re.IGNORECASE)
-PASSAGE = 4000
+PASSAGE = 30_000
 """Most letters of a section that can be searched."""
 
 

@@ -101,8 +101,8 @@ def _of_object(target: str, samples: Sequence[str | Path]) -> Conformance:
         return _learner(found)
     if found is not None and not callable(found) and not hasattr(found, "function"):
         raise YardmasterError(
-            f"{target} is of type {type(found).__name__}: neither an order, a trace format, a reward, a"
-            " recipe nor a learner."
+            f"{target} is of type {type(found).__name__}: neither an order, a trace format, a"
+            " reward, a recipe nor a learner."
         )
     return judge_order(target)  # which says if there is no such name
 
