@@ -44,7 +44,7 @@ MOST_BEHIND = 0.02
 
 INTRODUCTION = """\
 Trained policies against every heuristic, on jobs that nobody trained on. Everything here is made
-by
+by `python experiments/results.py league`:
 
 ```
 python experiments/league.py inputs

@@ -326,7 +326,7 @@ def lookahead_page(found: Results) -> str:
         "",
         _HOW_TO_READ,
         "```",
-        "python experiments/learning.py run --study lookahead",
+        "python experiments/results.py lookahead",
         "```",
         "",
         f"Return on REPORT; {best.name}, the best heuristic on VAL: {of_best}.",

@@ -41,10 +41,10 @@ FIRST_HEAD = (
 INTRODUCTION = f"""
 MetaDQN and a PPO meta-policy choose among fixed rules while jobs run; no label tells them the
 regime. Judged on {TEST_SEEDS} seeds per regime that no training saw ({FIRST_SEED} and up), the
-same jobs for everybody. Made by `python experiments/meta_training.py inputs`, `python
-experiments/meta_training.py train runs/choosers` and `python experiments/meta_results.py
-runs/choosers runs/meta-results`; the trainings ran on 16 cores of a machine with nothing but
-NumPy, Numba and torch, those of `rlmetadqn-mixed` on two.
+same jobs for everybody. Made by `python experiments/results.py choosing`: `python
+experiments/meta_training.py inputs`, `python experiments/meta_training.py train runs/choosers` and
+`python experiments/meta_results.py runs/choosers runs/meta-results`; the trainings ran on 16 cores
+of a machine with nothing but NumPy, Numba and torch, those of `rlmetadqn-mixed` on two.
 
 *Gap to the best rule of each run*: value / least value of any fixed rule of the menu on the same
 jobs − 1, averaged over regimes and seeds; negative is better than every fixed rule in hindsight.
