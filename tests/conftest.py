@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +31,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Fill the cache of machine code; quick where this version has been compiled before."""
     from yardmaster.engine.compilation import is_cached
 
+    # Who starts the tests in a shell's background has Ctrl-C switched off, for every command that
+    # they start, too; a signal that is handled here is not inherited as ignored.
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     is_worker = hasattr(session.config, "workerinput")
     if not is_worker and not session.config.option.collectonly and not is_cached():
         subprocess.run([sys.executable, "-c", _COMPILE], check=True)
