@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,16 +21,51 @@ settings.load_profile("suite")
 
 _ON_GPU = Path(__file__).parent / "gpu"
 
-_COMPILE = """
+_JOBS = """
 import yardmaster as ym
 jobs = ym.Workload.of(submit_s=[0], duration_s=[1])
-ym.simulate(jobs, ym.Cluster.pool(1), "fifo", compile_core="always")
-ym.simulate(jobs, ym.Cluster.pool(1), "bandit:random")
+pool, mixed = ym.Cluster.pool(1), ym.Cluster.of("1x A100:4", "2x V100:2")
 """
+_CORE = 'ym.simulate(jobs, pool, "fifo", compile_core="always")'
+_CHOOSING = """
+for name in {names}:
+    ym.simulate(jobs, {cluster}, name, compile_core="always")
+"""
+_PICKING = """
+from yardmaster.envs.batch import open_batch
+from yardmaster.envs.task import TASKS
+task = TASKS["default"].changed(jobs=4, episodes=1, cluster={cluster})
+for threads in {threads}:
+    batch = open_batch(task, size=130, seed=0, threads=threads)
+    batch.step(batch.masks.argmax(axis=1))
+    batch.close()
+"""
+_EVERYTHING = (
+    _CHOOSING.format(cluster="mixed", names=("bandit:random",)),
+    _PICKING.format(cluster="mixed", threads="(1,)"),
+    _CHOOSING.format(cluster="pool", names=("bandit:random", "meta:mixed")),
+    _PICKING.format(cluster="'2x V100:4'", threads="(1, 2)"),
+    'ym.simulate(jobs, mixed, "fifo", compile_core="always")',
+    'ym.simulate(jobs, pool, "policy:slowdown-clairvoyant", compile_core="always")',
+    _CORE,
+)
+"""What the tests need compiled, in programs of their own; those that take longest first."""
+
+_COMPILED = "yardmaster/compiled"
+
+_LONG = (
+    ("experiments/trainings/", "live/ray/", "envs/test_gpu_batch.py"),
+    ("live/slurm/", "experiments/suite/", "agents/test_tensors.py", "properties/"),
+)
+"""Tests that take long: those that the first of two workers begins with, and the second."""
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Fill the cache of machine code; quick where this version has been compiled before."""
+    """Fill the cache of machine code; quick where this version has been compiled before.
+
+    One process of tests compiles what it meets. Two would compile the same at the same time, so
+    everything is compiled before they start, each part once.
+    """
     from yardmaster.engine.compilation import is_cached
 
     # Who starts the tests in a shell's background has Ctrl-C switched off, for every command that
@@ -36,9 +73,55 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    is_worker = hasattr(session.config, "workerinput")
-    if not is_worker and not session.config.option.collectonly and not is_cached():
-        subprocess.run([sys.executable, "-c", _COMPILE], check=True)
+    config = session.config
+    if hasattr(config, "workerinput") or config.option.collectonly:
+        return
+    if config.getoption("dist", "no") == "no":
+        if not is_cached():
+            _run(_CORE + _CHOOSING.format(cluster="pool", names=("bandit:random",)))
+        return
+    sources, cache = _sources(), getattr(config, "cache", None)
+    if cache is not None and cache.get(_COMPILED, "") == sources and is_cached():
+        return
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as several:
+        list(several.map(_run, _EVERYTHING))
+    if cache is not None:
+        cache.set(_COMPILED, sources)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put long tests first in either half, lest one worker waits for the other at the end.
+
+    Workers begin with a half each, and who is done takes from the end of the other's.
+    """
+    here = Path(__file__).parent
+    halves: tuple[list[pytest.Item], list[pytest.Item]] = ([], [])
+    others = []
+    for item in items:
+        place = item.path.relative_to(here).as_posix() if here in item.path.parents else ""
+        for half, names in zip(halves, _LONG, strict=True):
+            if place.startswith(names):
+                half.append(item)
+                break
+        else:
+            others.append(item)
+    middle = max(len(items) // 2 - len(halves[0]), 0)
+    items[:] = [*halves[0], *others[:middle], *halves[1], *others[middle:]]
+
+
+def _run(program: str) -> None:
+    """Run a program that compiles."""
+    subprocess.run([sys.executable, "-c", _JOBS + program], check=True)
+
+
+def _sources() -> str:
+    """Return a hash of what Numba goes by: where the sources are, how long and how old."""
+    import yardmaster
+
+    folder = Path(yardmaster.__file__).parent / "engine"
+    found = sorted((str(path), path.stat()) for path in folder.rglob("*.py"))
+    told = [(path, about.st_size, about.st_mtime_ns) for path, about in found]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
 @pytest.fixture

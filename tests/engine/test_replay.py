@@ -235,7 +235,7 @@ def test_fractions_of_a_gpu(engine):
 def test_cut(engine):
     """At the cut some have finished, some run, some wait, some have not come; all are counted."""
     jobs = Workload.of(submit_s=[0, 0, 5, 20, 21], duration_s=[10, 30, 10, 5, 5])
-    schedule = simulate(jobs, Cluster.pool(1), "fifo", until_s=20, engine=engine)
+    schedule = simulate(jobs, Cluster.pool(1), "fifo", until_s=20.0, engine=engine)
     outcomes = [Outcome.FINISHED, Outcome.RUNNING, Outcome.QUEUED, Outcome.QUEUED]
     assert schedule.outcome.tolist() == [*outcomes, Outcome.NOT_SUBMITTED]
     assert schedule.horizon_s == (0, 20)
@@ -249,7 +249,7 @@ def test_cut(engine):
 def test_the_second_of_the_cut_still_happens(engine):
     """Ends, arrivals and starts at the very second of the cut are part of the schedule."""
     jobs = Workload.of(submit_s=[0, 10], duration_s=[10, 10])
-    schedule = simulate(jobs, Cluster.pool(1), "fifo", until_s=10, engine=engine)
+    schedule = simulate(jobs, Cluster.pool(1), "fifo", until_s=10.0, engine=engine)
     assert schedule.outcome.tolist() == [Outcome.FINISHED, Outcome.RUNNING]
     assert schedule.start_s.tolist() == [0, 10]
 

@@ -7,7 +7,10 @@ nothing but NumPy, numba-cuda, torch and pytest is needed.
 
 from __future__ import annotations
 
+import importlib
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -86,8 +89,23 @@ def gpu() -> Iterator[None]:
     before = sys.getswitchinterval()
     if is_simulated():  # who plays a GPU waits for its threads without ever letting go
         sys.setswitchinterval(1e-4)
+        _wait_politely()
     yield
     sys.setswitchinterval(before)
+
+
+def _wait_politely() -> None:
+    """Let who plays a GPU sleep while its threads work; asking all the time slows them down."""
+    played: Any = importlib.import_module("numba.cuda.simulator.kernel")
+    asked = threading.Thread.is_alive
+
+    def is_alive(thread: Any) -> bool:
+        found = asked(thread)
+        if found and not thread.syncthreads_blocked:
+            time.sleep(1e-4)
+        return found
+
+    played.BlockThread.is_alive = is_alive
 
 
 @pytest.fixture(scope="session")

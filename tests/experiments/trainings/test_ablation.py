@@ -26,6 +26,7 @@ from yardmaster.experiments.trainings.ablation import (
     run_ablation,
     variants_of,
 )
+from yardmaster.experiments.trainings.running import carry_out
 from yardmaster.report.suite.experiment import read_experiment
 
 ONE = ("no replay balancing",)
@@ -104,6 +105,14 @@ def test_bad_options_are_refused(tmp_path: Path, choosers: Path):
         ablation_plan(tmp_path, options(choosers, variants=("no job age",)))
 
 
+def trained_here(folder: Path, asked: AblationOptions) -> None:
+    """Train all of a study in this process, which has loaded what two others would load again."""
+    run_ablation(folder, asked, only_estimate=True)
+    plan, _ = ablation_plan(folder, asked)
+    for training in plan.trainings:
+        assert carry_out(training.config, plan.path(training))[0] == "finished"
+
+
 def killed(folder: Path, choosers: Path) -> None:
     """Start the study as a command and kill it, with -9, while it trains."""
     command = [
@@ -127,14 +136,17 @@ def killed(folder: Path, choosers: Path) -> None:
 def test_killed_and_resumed_it_ends_the_same(choosers: Path, tmp_path: Path):
     """A study that was killed with -9 goes on to the table of one that never was."""
     asked = options(choosers)
+    trained_here(tmp_path / "whole", asked)
     first = run_ablation(tmp_path / "whole", asked, workers=2)
     assert first.is_complete
-    assert (first.trainings.known, first.trainings.failures) == (0, ())
+    assert (first.trainings.known, first.trainings.failures) == (2, ())
     killed(tmp_path / "killed", choosers)
     assert not (tmp_path / "killed" / "results.parquet").exists()
     with pytest.raises(YardmasterError, match="holds other trainings"):
         run_ablation(tmp_path / "killed", options(choosers, steps=2_048))
-    assert run_ablation(tmp_path / "killed", asked, workers=2).is_complete
+    resumed = run_ablation(tmp_path / "killed", asked, workers=2)
+    assert resumed.is_complete
+    assert resumed.trainings.failures == ()
     tables = [pl.read_parquet(tmp_path / name / "results.parquet") for name in ("whole", "killed")]
     assert tables[0].drop("cell").equals(tables[1].drop("cell"))  # cells know their folder
     assert tables[0].height == 2 * 2 * (5 + 2)
