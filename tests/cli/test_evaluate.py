@@ -87,11 +87,12 @@ def test_json_is_for_programs(folder: Path):
         ([], "Name a policy"),
         (["tinny"], "No such file: tinny. Did you mean 'tiny'?"),
         (["tiny/config.toml"], "is no policy"),
+        (["policy:slowdon-clairvoyant"], "Did you mean 'slowdown-clairvoyant'?"),
         (["tiny/policy.npz", "--metric", "wait"], "Did you mean 'wait_s'?"),
         (["tiny/policy.npz", "--task", "defalt"], "Did you mean 'default'"),
         (["tiny/policy.npz", "--against", "sjff"], "Did you mean 'sjf'"),
     ],
-    ids=["nobody", "missing", "kind", "metric", "task", "scheduler"],
+    ids=["nobody", "missing", "kind", "shipped", "metric", "task", "scheduler"],
 )
 def test_mistakes_end_with_a_message(arguments: list[str], message: str, folder: Path):
     """Exit code 2, one sentence that helps, no traceback, nothing written."""

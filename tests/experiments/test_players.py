@@ -21,6 +21,7 @@ from yardmaster.experiments.players import (
     skipping,
 )
 from yardmaster.experiments.training import read_config, train
+from yardmaster.schedulers.language import parse_scheduler
 from yardmaster.schedulers.learned.policy import load_policy
 
 SIGHT = Sight(window=40, gpu_slots=4, reservation=False)
@@ -155,3 +156,14 @@ def test_weights_of_another_network_are_refused(run: Path, tmp_path: Path):
     write_checkpoint(tmp_path / "other.pt", replace(found, state={"network": weights}))
     with pytest.raises(YardmasterError, match="do not fit its network"):
         read_policy(tmp_path / "other.pt")
+
+
+def test_policies_that_come_along_are_read_by_name():
+    """`policy:NAME` is the shipped file, and is called as schedulers call it."""
+    named = read_policy(Path("policy:slowdown-clairvoyant"))
+    assert named.name == "policy:slowdown-clairvoyant"
+    assert named.information == "clairvoyant"
+    episodes = Episodes(replace(TASK, sight=named.sight, measured_unit=False), "val")
+    inside = played(named.choose, episodes, 2)
+    outside = simulated(parse_scheduler(named.name), episodes, 2)
+    np.testing.assert_allclose(inside["jct_s"], outside["jct_s"])

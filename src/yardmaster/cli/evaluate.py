@@ -45,7 +45,9 @@ class TaskOptions:
 def evaluate(
     *policies: Annotated[
         Path,
-        Parameter(help="A run folder of `train` (its best), a checkpoint .pt, a policy .npz."),
+        Parameter(
+            help="A run folder of `train` (its best), a checkpoint .pt, a policy .npz, policy:NAME."
+        ),
     ],
     against: Annotated[
         str | None,
@@ -76,7 +78,9 @@ def evaluate(
     if not found:
         from yardmaster.errors import YardmasterError
 
-        raise YardmasterError("Name a policy: a run folder of `train`, a .pt or a .npz file.")
+        raise YardmasterError(
+            "Name a policy: a run folder of `train`, a .pt or a .npz file, policy:NAME."
+        )
     task = evaluation.task_of(found, options.changes())
     folder = out or default_path("evaluate", found[0].name, options.task or "own-task")
     evaluation.refuse_folder(folder, overwrite=overwrite)

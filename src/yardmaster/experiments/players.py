@@ -31,7 +31,12 @@ from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Scores
 from yardmaster.experiments.training.folder import RunFolder
 from yardmaster.metrics.per_job import is_finished
 from yardmaster.model.schedule import Outcome, Schedule
-from yardmaster.schedulers.language import Scheduler, parse_scheduler
+from yardmaster.schedulers.language import (
+    POLICY_PREFIX,
+    Scheduler,
+    parse_scheduler,
+    policy_path,
+)
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.schedulers.views import Information
 from yardmaster.workloads.files import missing
@@ -72,9 +77,13 @@ class Policy:
 def read_policy(path: Path) -> Policy:
     """Read a policy: the folder of a training run (its best), a checkpoint, or a policy file.
 
+    `policy:NAME` stands for one that comes with Yardmaster.
+
     Raises:
         YardmasterError: if there is none, or it cannot be used.
     """
+    if str(path).startswith(POLICY_PREFIX):
+        return replace(_of_file(policy_path(str(path).removeprefix(POLICY_PREFIX))), name=str(path))
     if path.is_dir():
         folder = RunFolder(path)
         folder.refuse_if_not_run()

@@ -170,7 +170,7 @@ def _learned(text: str) -> Scheduler:
     from yardmaster.schedulers.learned.policy import load_policy
 
     name, placement = _policy_parts(text)
-    policy = load_policy(_policy_path(name))
+    policy = load_policy(policy_path(name))
     written = text.partition("@")[0] if placement else text
     order = Order(
         written,
@@ -235,7 +235,7 @@ def _policy_parts(text: str) -> tuple[str, str]:
     return name, ""
 
 
-def _policy_path(name: str) -> Path:
+def policy_path(name: str) -> Path:
     """Return where a policy is: one that comes along, the copy in use, or the user's own file.
 
     Raises:

@@ -194,9 +194,15 @@ def _facts(
     owners, tables[at.TENANT] = np.unique(codes, return_inverse=True)
     facts[at.TENANT_COUNT] = len(owners) if (codes >= 0).any() else 0
     for place, name in enumerate(sight.ranks):
+        if name == sight.window_order:  # a job's place in the window tells; keys may change
+            tables[at.RANK_KEY + place] = np.nan
+            continue
         keys = keys_of(name, workload, cluster, known_s)
         if keys.kind is not OrderKind.FIXED:
-            raise YardmasterError(f"Ranks under {name!r} cannot be shown: its keys change.")
+            raise YardmasterError(
+                f"Ranks under {name!r} cannot be shown: its keys change. (Those of the window's own"
+                " order can.)"
+            )
         tables[at.RANK_KEY + place] = keys.offset
     return facts
 

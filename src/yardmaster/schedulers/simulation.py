@@ -88,6 +88,7 @@ def simulate(
         raise unknown("compatibility mode", compatibility, COMPATIBILITIES)
     if not until_s >= 0:  # NaN too
         raise YardmasterError(f"until_s must be a second of the clock, 0 or later, got {until_s}.")
+    until_s = float(until_s)  # a whole number would have the core compiled for it anew
     chosen = parse_scheduler(scheduler)
     if chosen.policy is not None:
         if engine == "simpy":

@@ -175,3 +175,14 @@ def test_spare_gpus_are_counted_on_real_clusters_too():
     assert feature(batch, "reserved")[0] == 1.0
     free = float(batch.layout.globals(batch.observations)[0, 0]) * 6
     assert glance(batch, "spare") * 6 == pytest.approx(free - 2)
+
+
+def test_the_rank_under_the_windows_own_order_is_the_place():
+    """A window in an order whose keys change tells each job's place in it."""
+    jobs = Workload.of(submit_s=[0, 0, 0], duration_s=[5, 1, 5], gpus=[4, 1, 2])
+    batch = given_batch(pool_task(8, window_order="wfp3", ranks=("wfp3", "sjf")), jobs)
+    assert feature(batch, "rank_wfp3") == pytest.approx([1 / 3, 2 / 3, 1.0])
+    places = [int(job) for job in batch.window_jobs[0] if job >= 0]
+    by_run_time = sorted(places, key=lambda job: (jobs.duration_s[job], job))
+    expected = [(by_run_time.index(job) + 1) / 3 for job in places]
+    assert feature(batch, "rank_sjf") == pytest.approx(expected)

@@ -298,6 +298,9 @@ def _show_ranks(ints: Ints, rules: Ints, facts: Reals, book: Ints, view: Reals, 
         for place in range(shown):
             job = at_place(book, place)
             key = facts[keys + job]
+            if math.isnan(key):  # the order the window is in already
+                view[at + place * size] = (place + 1) / shown
+                continue
             before = 1
             for other_place in range(shown):
                 other = at_place(book, other_place)

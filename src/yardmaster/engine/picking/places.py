@@ -95,7 +95,7 @@ RUN = 0  # run time as the policy knows it; the true one where it is blind
 PRIORITY = 1
 DEADLINE = 2  # NaN: none
 TENANT = 3  # number of the tenant
-RANK_KEY = 4  # key under the first heuristic; those of the others follow
+RANK_KEY = 4  # key under the first heuristic (NaN: the window's order); the others' follow
 
 _place = count()
 

@@ -94,8 +94,10 @@ def _beside_the_reservation(env: ReferencePickJob, row: int, run_s: float) -> tu
 def _ranks(env: ReferencePickJob, row: int) -> list[float]:
     """Return a job's place in the window under each heuristic, as a share of the jobs shown."""
     ranks = []
-    for keys in env.rank_keys:
-        order = sorted(env.window, key=lambda other: (keys[other], other))
+    for name, keys in zip(env.sight.ranks, env.rank_keys, strict=True):
+        order = env.window
+        if name != env.sight.window_order:
+            order = sorted(env.window, key=lambda other: (keys[other], other))
         ranks.append((order.index(row) + 1) / len(order))
     return ranks
 
