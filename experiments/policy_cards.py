@@ -12,6 +12,7 @@ from typing import Any
 from league_scenes import SCENES
 from league_standings import judged_by, percent, standing
 from league_store import read_record
+from policy_search import LOSING, OBJECTIVES
 from policy_training import REWARDS
 
 from yardmaster.report.values import metric_title
@@ -24,17 +25,25 @@ KNOWS = {
     "estimate": "It reads the run times users ask for or a predictor gives.",
     "blind": "It reads no run times.",
 }
-BUILT = (
-    "PPO; a network of two layers of 32 units for each waiting job. The reward of a step is a"
-    " weighted sum of what accrues while time passes ({weights}), each term divided by what the"
-    " best of four heuristics makes of it in the same scene."
-)
+BUILT = {
+    "ppo": (
+        "PPO; a network of two layers of 32 units for each waiting job. The reward of a step is a"
+        " weighted sum of what accrues while time passes ({weights}), each term divided by what the"
+        " best of four heuristics makes of it in the same scene."
+    ),
+    "evolution": (
+        "Found by evolution; a network of two layers of 24 units for each waiting job, which began"
+        " by deciding nearly as `{teacher}` does. What counted was the metric itself over whole"
+        " windows ({weights}): the logarithm of its ratio to the best of four heuristics on the"
+        " same window, with a penalty of {losing:g} on being behind."
+    ),
+}
 TABLE = (
     "Validation windows, nobody's training data; {metric}, mean over windows; differences in %,"
     " with 95 % intervals over windows. *Chosen*: the heuristic of its league that is best on"
     " training windows. All of it: docs/results.md."
 )
-LIMITS = """\
+HOLDS_BACK = """\
 - It lets long jobs wait so that short ones find room, and mean JCT pays for it: the last column.
   Where mean JCT or utilisation matters most, use a heuristic.
 - It was trained on windows of 512 jobs that begin on an empty cluster. Nothing bounds how long a
@@ -42,11 +51,16 @@ LIMITS = """\
   the more it holds back: with 3,000 jobs of `venus-like` on the cluster `demo` (8 seeds), mean
   bounded slowdown is 4.9 where `sjf+easy` has 41.6, but mean JCT 9.5 h where that has 4.5 h, and
   43 % of the GPUs are busy instead of 75 %.
-- It knows equal GPUs that do not fail, and picks among the 64 waiting jobs that are first in its
-  own order. It stops no job, and does not know tenants or deadlines.
 - The recipe (weights of the reward, discount by time, waiting by majority) was settled while trial
   policies were seen on these validation windows; which training to ship was decided on training
-  windows. Months and clusters that nobody has looked at are the better judges.
+  windows. Months and clusters that nobody has looked at are the better judges."""
+KEEPS_TO = """\
+- It stays near the heuristic it began as, and gains little where that is good already.
+- Nothing bounds how long a job can wait: on a cluster that is always full, watch the longest waits.
+- How it was searched for was settled on training windows alone."""
+LIMITS = """\
+- It knows equal GPUs that do not fail, and picks among the 64 waiting jobs that are first in its
+  own order. It stops no job, and does not know tenants or deadlines.
 - One training; how much another seed differs is not known."""
 
 
@@ -54,33 +68,57 @@ def card(name: str) -> str:
     """Return the card of a shipped policy."""
     policy = read_policy(SHIPPED / f"{name}.npz")
     about = policy.about
+    is_found = about["learner"] == "evolution"
+    objectives = OBJECTIVES if is_found else REWARDS
     weights = ", ".join(
-        f"{term} {weight:g}" for term, weight in REWARDS[about["objective"]].items()
+        f"{term} {weight:g}" for term, weight in objectives[about["objective"]].items()
     )
-    is_gpu = about["device"] == "cuda"
-    minutes = f"{about['minutes']} on one NVIDIA H200" if is_gpu else (
-        f"0: trained on one core of a processor, in {about['minutes']} minutes"
-    )  # fmt: skip
-    command = f"python experiments/policy_training.py train {name} --device {about['device']}"
+    built = BUILT[about["learner"]].format(weights=weights, teacher=about["teacher"], losing=LOSING)
+    script = "policy_search" if is_found else "policy_training"
+    amount = f"{about['steps']:,} decisions"
+    if is_found:
+        amount += f" of {about['candidates']:,} candidates in {about['generations']:,} generations"
     return "\n".join(
         [
             f"# policy:{name}",
             "",
-            f"{KNOWS[policy.sight['information']]} {BUILT.format(weights=weights)}",
-            *(
-                "",
-                "## Training data",
-                "",
-                f"{about['trained_on']}. See `experiments/policy_training.py`.",
-            ),
-            *("", "## Steps", "", f"{about['steps']:,} decisions."),
+            f"{KNOWS[policy.sight['information']]} {built}",
+            *("", "## Training data", ""),
+            f"{about['trained_on']}. See `experiments/{script}.py`.",
+            *("", "## Steps", "", f"{amount}."),
             *("", "## Seeds", "", f"{about['seed']}."),
-            *("", "## Command", "", "```", "python experiments/policy_training.py inputs"),
-            *(f"{command} --seed {about['seed']} --steps {about['asked_steps']}", "```"),
-            *("", "## GPU minutes", "", f"{minutes}."),
+            *("", "## Command", "", "```", *commands(name, about), "```"),
+            *("", "## GPU minutes", "", f"{minutes(about)}."),
             *("", "## Results", "", *results(name, about)),
-            *("", "## Limits", "", LIMITS, ""),
+            *("", "## Limits", "", KEEPS_TO if is_found else HOLDS_BACK, LIMITS, ""),
         ]
+    )
+
+
+def commands(name: str, about: dict[str, Any]) -> Sequence[str]:
+    """Return what makes the policy again."""
+    if about["learner"] == "evolution":
+        return [
+            (
+                f"python experiments/policy_search.py {name} --seed {about['seed']}"
+                f" --generations {about['generations']}"
+            )
+        ]
+    return [
+        "python experiments/policy_training.py inputs",
+        (
+            f"python experiments/policy_training.py train {name} --device {about['device']}"
+            f" --seed {about['seed']} --steps {about['asked_steps']}"
+        ),
+    ]
+
+
+def minutes(about: dict[str, Any]) -> str:
+    """Return how long a GPU was busy with it."""
+    if about["device"] == "cuda":
+        return f"{about['minutes']} on one NVIDIA H200"
+    return "0: one core of a processor" + (
+        f", {about['minutes']} minutes" if "minutes" in about else ""
     )
 
 

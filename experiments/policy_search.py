@@ -66,7 +66,7 @@ def _sight(information: str, order: str) -> Sight:
     return Sight(information=information, window_order=order, ranks=(order,), noop="when_blocked")
 
 
-_OBJECTIVES = {
+OBJECTIVES = {
     "slowdown": {"bounded_slowdown": 1.0, "jct": 1.0},
     "jct": {"jct": 1.0},
     "p95": {"p95": 1.0},
@@ -78,7 +78,7 @@ AIMS = {
         information != "blind",
         weights,
     )
-    for objective, weights in _OBJECTIVES.items()
+    for objective, weights in OBJECTIVES.items()
     for information in RIVALS
 }
 
@@ -102,6 +102,10 @@ KEPT = 48
 """Windows of every log, and a quarter as many of every generator, that generations draw from."""
 FIRST_SEED = 2_000_000
 """Of generated windows; the league's are elsewhere."""
+TRAINED_ON = (
+    "Venus until June 2020, Philly until September 2017, the first 60 % of Lublin-256 and KTH-SP2,"
+    " generated jobs; windows of 256 to 1,536 jobs"
+)
 
 
 class Match(NamedTuple):
@@ -277,7 +281,7 @@ def search(name: str, generations: int, seed: int, out: Path) -> None:
         lines.append(going.advance(drawn(found, seed, going.generation), seed))
         if going.generation % 10 and going.generation < generations:
             continue
-        _keep(going, name, seed, out)
+        _keep(going, name, found, seed, out)
         rate = (going.generation - first) / (time.monotonic() - begun)
         behind_by = ", ".join(
             f"{metric} {math.exp(value):.3f}"
@@ -300,7 +304,7 @@ def _taken_up(aim: Aim, path: Path) -> Search:
         return replace(going, generation=int(kept["generation"]), **rows)
 
 
-def _keep(going: Search, name: str, seed: int, out: Path) -> None:
+def _keep(going: Search, name: str, found: dict[str, list[Match]], seed: int, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     with whole_file(out / f"{name}.state.npz", overwrite=True) as path, path.open("wb") as file:
         np.savez(
@@ -311,12 +315,14 @@ def _keep(going: Search, name: str, seed: int, out: Path) -> None:
             spread=going.spread,
             generation=going.generation,
         )
-    windows_each = 2 * going.pairs * (sum(row[3] for row in LOGS.values()) + len(GENERATED))
+    played = [drawn(found, seed, number) for number in range(going.generation)]
     about = {
         "learner": "evolution",
-        "objective": name.rsplit("-", 1)[0],
+        "steps": 2 * going.pairs * sum(len(match.jobs) for each in played for match in each),
         "generations": going.generation,
-        "windows_played": going.generation * windows_each,
+        "candidates": 2 * going.pairs * going.generation,
+        "objective": name.rsplit("-", 1)[0],
+        "trained_on": TRAINED_ON,
         "teacher": "saf+easy" if going.aim.waits_for_blocked else "qssf+skip",
         "seed": seed,
         "device": "cpu",
