@@ -2,7 +2,7 @@
 
     python experiments/league.py inputs                    logs as arrays (needs polars)
     python experiments/league.py heuristics                every heuristic on every scene
-    python experiments/league.py policies policy:a …       trained policies on the same windows
+    python experiments/league.py policies [policy:a …]     trained policies on the same windows
     python experiments/league.py best                      the best heuristics of each scene
     python experiments/league.py page                      write docs/results.md
 
@@ -29,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Do the step asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("step", choices=STEPS)
-    parser.add_argument("schedulers", nargs="*", help="policies, as `policy:NAME` or `policy:PATH`")
+    parser.add_argument("schedulers", nargs="*", help="policy:NAME or policy:PATH; by default all"
+                        " that come with Yardmaster")  # fmt: skip
     parser.add_argument("--scenes", type=_names, default=list(SCENES), help=", ".join(SCENES))
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--again", action="store_true", help="heuristics play again, too")
@@ -64,12 +65,13 @@ def _play(chosen: argparse.Namespace, scenes: Sequence[str]) -> None:
     from league_heuristics import everybody
     from league_replays import play_all
 
+    from yardmaster.schedulers.learned.catalogue import shipped_names
+
     is_policies = chosen.step == "policies"
-    if is_policies and not chosen.schedulers:
-        raise YardmasterError("Name the policies, such as policy:runs/mine.")
+    policies = chosen.schedulers or [f"policy:{name}" for name in shipped_names()]
     play_all(
         scenes,
-        chosen.schedulers if is_policies else everybody(),
+        policies if is_policies else everybody(),
         workers=chosen.workers,
         again=chosen.again or is_policies,
         say=_say,

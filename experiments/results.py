@@ -36,7 +36,7 @@ RESULTS = {
         (
             "python experiments/league.py inputs",
             "python experiments/league.py heuristics",
-            "python experiments/league.py policies policy:slowdown-clairvoyant",
+            "python experiments/league.py policies",
             "python experiments/league.py page",
         ),
         "long: 234 schedulers on every scene; needs the traces of docs/data.md",

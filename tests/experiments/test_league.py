@@ -376,13 +376,13 @@ def test_a_page_without_policies_says_so(tmp_path: Path):
 
 
 def test_the_command_refuses_what_is_not_there(tmp_path: Path):
-    """No page without results, no policies without names, no scene that nobody knows."""
+    """No page without results, no policy and no scene that nobody knows."""
     from league import main
 
     store = ["--store", str(tmp_path)]
     with pytest.raises(SystemExit, match="Nothing has been played"):
         main(["page", *store])
-    with pytest.raises(SystemExit, match="Name the policies"):
-        main(["policies", *store])
+    with pytest.raises(SystemExit, match="Unknown policy"):
+        main(["policies", "policy:nobodys", *store])
     with pytest.raises(SystemExit, match="Did you mean"):
         main(["best", "--scenes", "venuss", *store])
