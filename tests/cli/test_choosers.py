@@ -62,6 +62,7 @@ def test_simulate_says_why(tmp_path: Path, chooser: str):
     lines = (tmp_path / "run" / "why.jsonl").read_text(encoding="utf-8").splitlines()
     records = [json.loads(line) for line in lines]
     assert len(records) > 5
+    assert f"{len(records):,} decisions: run/why.jsonl" in done.stderr
     for record in records:
         assert set(record) == {"second", "waiting", "chosen", "scores"}
         assert max(record["scores"], key=record["scores"].get) == record["chosen"]

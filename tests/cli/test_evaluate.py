@@ -65,7 +65,7 @@ def test_a_run_is_judged_and_everything_is_written(folder: Path):
 def test_json_is_for_programs(folder: Path):
     """With --json, standard output is one document with every number and verdict."""
     done = run(
-        "tiny/policy.npz", "--against", "fifo", "--splits", "report", "--episodes", "3", "--jobs",
+        "tiny/policy.npz", "--against", "fifo", "--splits", "report", "--episodes", "5", "--jobs",
         "12", "--json", "-q", cwd=folder,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

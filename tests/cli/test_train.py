@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -59,7 +61,8 @@ def test_training_prints_and_writes(command, tmp_path: Path):
     assert code == 0, error
     assert "run: finished after 256 steps" in out
     assert "best policy on validation: returns" in out
-    assert "  sjf: " in out
+    assert "  sjf+skip: " in out
+    assert "It reads true run times: for a live cluster train with --information estimate." in out
     assert "The network decides as sjf in" in error
     names = {path.name for path in (tmp_path / "run").iterdir()}
     assert names >= {
@@ -78,6 +81,7 @@ def test_training_for_programs(command, tmp_path: Path):
     document = json.loads(out)
     assert (document["status"], document["steps"]) == ("finished", 256)
     assert set(document["best"]["means"]) >= {"returns", "jct_s", "unfinished"}
+    assert 'information = "clairvoyant"' in (tmp_path / "run/config.toml").read_text()
     code, out, error = command("train", "--resume", "run", "--steps", "384", "-q")
     assert code == 0, error
     assert "run: finished after 384 steps" in out
@@ -133,9 +137,11 @@ def test_mistakes_in_a_file_name_it(command, tmp_path: Path):
 def test_options_become_tables():
     """Only what was given stands in the tables."""
     assert LearningOptions().tables() == {}
-    options = LearningOptions(task="blind", policy_arch="mlp", against="a, b+easy", seed=0)
+    options = LearningOptions(
+        task="default", information="blind", policy_arch="mlp", against="a, b+easy", seed=0
+    )
     assert options.tables() == {
-        "task": {"preset": "blind"},
+        "task": {"preset": "default", "information": "blind"},
         "learner": {"network": {"arch": "mlp"}},
         "train": {"seed": 0, "against": ["a", "b+easy"]},
     }
@@ -145,11 +151,28 @@ def test_progress_in_words():
     """One line tells steps, pace, time left, and the best against the heuristics."""
     progress = Progress(
         steps=120_000, total_steps=1_000_000, steps_per_s=43_210.4, eta_s=75.2, metric="jct_s",
-        best=1071.25, heuristics={"sjf": 1160.0, "sjf+easy": 1101.0}, scalars={},
+        best=1071.25, latest=1102.5, heuristics={"sjf": 1160.0, "sjf+easy": 1101.0}, scalars={},
     )  # fmt: skip
     assert words(progress) == (
-        "120,000/1,000,000 steps, 43,210/s, 1:15 left; jct_s 1071 at best (sjf 1160, sjf+easy 1101)"
+        "120,000/1,000,000 steps, 43,210/s, 1:15 left; jct_s 1102 now, 1071 at best"
+        " (sjf+skip 1160, sjf+easy 1101)"
     )
+    first = replace(progress, steps=8192, total_steps=8000, eta_s=math.nan, best=None)
+    assert words(first) == "8,000/8,000 steps"
+
+
+def test_a_best_policy_that_never_trained_is_told(command):
+    """When nothing beat the network of step 0, the end of the run says so and what to try."""
+    Path("mine.toml").write_text(LEARNER.replace("epochs = 1", "epochs = 1\nlearning_rate = 1e-12"))
+    code, out, error = command(
+        "train", "--config", "mine.toml", *(part if part != "256" else "512" for part in TINY),
+        "--information", "estimate", "-o", "run",
+    )  # fmt: skip
+    assert code == 0, error
+    assert "at 0 steps" in out
+    assert "The best policy is the untrained network: training has not helped yet. Try" in out
+    assert "Warning at 384 steps: The best policy is the untrained network" in error
+    assert "true run times" not in out
 
 
 def test_training_a_chooser(command, tmp_path: Path):

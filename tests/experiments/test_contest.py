@@ -87,6 +87,17 @@ def test_units_count_once_however_many_episodes_they_have():
     assert by_unit(table, np.array([0, 1, 0])).tolist() == [[2.0, 5.0], [0.0, 1.0]]
 
 
+def test_few_units_have_no_interval():
+    """Below five units there is a mean and no interval; equal in all of them is still equal."""
+    policy, other = entry("p", BASE[:4], how="policy"), entry("o", BASE[:4] + 1.0)
+    game = contest(policy, other, entry("same", BASE[:4]))
+    assert math.isnan(game.mean(policy, "report").low)
+    assert game.difference(policy, other, "report").mean == pytest.approx(-1.0)
+    assert game.verdict(policy, other, "report") == "too few units"
+    assert game.verdict(policy, game.entries[2], "report") == "no difference"
+    assert game.records("report")[0]["verdict on p"] == "too few units"
+
+
 def test_sums_in_another_order_are_no_difference():
     """The same number computed in two ways is the same number."""
     values = np.array([1.0, 100.0, 0.0])

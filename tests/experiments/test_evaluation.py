@@ -19,6 +19,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.experiments.evaluation import (
     evaluate,
     refuse_folder,
+    sets_for,
     task_of,
     units_of,
     write_contest,
@@ -26,6 +27,7 @@ from yardmaster.experiments.evaluation import (
 from yardmaster.experiments.players import Policy
 from yardmaster.model.workload import Workload
 from yardmaster.report.evaluation import contest_figure, contest_tables, findings
+from yardmaster.workloads.tables import write_table
 
 SIGHT = Sight(window=12, gpu_slots=4, time_unit_s=3000.0)
 TASK = Task(cluster="2x V100:4", jobs=30, load=1.2, sight=SIGHT, measured_unit=False)
@@ -170,12 +172,72 @@ def test_everybody_says_what_they_know():
 
 def test_what_is_simulated_has_no_returns():
     """A scheduler outside the environment is shown without a return, and not judged by it."""
-    contest = evaluate([policy()], TASK, against=["sjf+conservative"], episodes=3)
+    contest = evaluate([policy()], TASK, against=["sjf+conservative"], episodes=3, metric="returns")
     mine, other = contest.entries
     assert contest.verdict(mine, other, "val") == "not comparable"
-    assert any("no returns" in note for note in contest.notes)
+    assert any("for sjf+conservative use --metric wait_s" in note for note in contest.notes)
     assert "cannot be compared with sjf+conservative" in findings(contest)[0]
     assert contest_figure(contest).svg.startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("reward", "metric"), [("wait", "wait_s"), ("bounded_slowdown", "bounded_slowdown")]
+)
+def test_everybody_is_judged_by_something_they_have(reward: str, metric: str):
+    """Where an opponent has no returns, what the reward is about counts unless told otherwise."""
+    task = replace(TASK, reward=reward, jobs=12)
+    arguments: dict[str, Any] = {"episodes": 5, "splits": ["val"]}
+    assert evaluate([policy()], task, against=["fifo"], **arguments).metric == "returns"
+    contest = evaluate([policy()], task, against=["sjf+conservative"], **arguments)
+    assert contest.metric == metric
+    assert contest.verdict(*contest.entries, "val") in {"better", "worse", "no difference"}
+
+
+def test_a_file_nobody_was_trained_on_is_judged_whole(tmp_path: Path):
+    """All of another file is one set; of the file of the training, validation and report."""
+    for name, jobs in (("mine", 200), ("copy", 200), ("other", 100)):
+        write_table(trace(jobs), tmp_path / f"{name}.parquet")
+    task = replace(TASK, workload=str(tmp_path / "mine.parquet"), load=None, jobs=20)
+    player = replace(policy(), task=task)
+    assert sets_for([player], task) == ("val", "report")
+    assert sets_for([player], replace(task, workload=str(tmp_path / "copy.parquet"))) == (
+        "val", "report",
+    )  # fmt: skip
+    other = replace(task, workload=str(tmp_path / "other.parquet"))
+    assert sets_for([player], other) == ("all",)
+    assert sets_for([policy()], TASK) == ("val", "report")
+    contest = evaluate([player], other, against=["sjf"], episodes=8)
+    assert contest.splits == ("all",)
+    assert contest.units_in("all") == 5
+    assert contest.verdict(*contest.entries, "all") == "no difference"
+    windows = [Episodes(other, "all").workload(number).id.tolist() for number in range(5)]
+    assert sorted(job for window in windows for job in window) == trace(100).id.tolist()
+    seen = evaluate([player], task, against=[], episodes=5, splits=["all"])
+    assert any("no fair judgement" in note for note in seen.notes)
+
+
+def test_a_short_file_is_one_episode_and_no_interval():
+    """Episodes are no longer than the file, and too few units for an interval are said."""
+    task = replace(TASK, workload=trace(25), load=None)
+    contest = evaluate([policy("fifo")], task, against=["sjf"], metric="wait_s")
+    assert (contest.episodes, contest.units_in("all")) == (1, 1)
+    assert contest.notes[0] == "the file has 25 jobs: it is one episode"
+    assert any(note.startswith("1 unit: too few for an interval") for note in contest.notes)
+    assert "copy played on too few units to tell it from sjf+skip" in findings(contest)[0]
+    with pytest.raises(YardmasterError, match="no `all` of them"):
+        evaluate([policy()], TASK, splits=["all"])
+
+
+def test_who_reads_true_run_times_is_said_of_opponents():
+    """A policy with estimates is pointed to opponents with estimates."""
+    seeing = replace(SIGHT, information="estimate")
+    contest = evaluate(
+        [policy("fifo", sight=seeing)], TASK, against=["sjf", "fifo"], episodes=5, splits=["val"]
+    )
+    assert (
+        "sjf+skip reads true run times, copy does not: fairer are sjf+skip~estimate."
+        in (findings(contest)[0])
+    )
 
 
 def test_results_are_written_per_episode(tmp_path: Path):

@@ -58,7 +58,10 @@ def compare(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run schedulers on the same jobs, print a table with paired intervals, write a report."""
+    """Run schedulers on the same jobs, print a table with paired intervals, write a report.
+
+    For the reasons of a trained policy, job by job: `yardmaster simulate -s policy:PATH --why`.
+    """
     from yardmaster.cli.planning import make_plan
     from yardmaster.cli.printing import print_table
     from yardmaster.experiments.execution import run_comparison

@@ -54,12 +54,21 @@ def evaluate(
         Parameter(help="Schedulers separated by commas: fifo,sjf+easy,…; a few by default."),
     ] = None,
     options: TaskOptions = TaskOptions(),  # noqa: B008  (frozen)
-    splits: Annotated[str, Parameter(help="Sets of episodes: val, report or both.")] = "val,report",
+    splits: Annotated[
+        str | None,
+        Parameter(
+            help="Sets of episodes: val, report, train, all, or several by commas. By default"
+            " val,report; of a file that no policy was trained on, all."
+        ),
+    ] = None,
     episodes: Annotated[int, Parameter(help="Episodes of each set.")] = 60,
     metric: Annotated[
-        str,
-        Parameter(help="What counts: returns, wait_s, jct_s, bounded_slowdown, slowdown, …."),
-    ] = "returns",
+        str | None,
+        Parameter(
+            help="What counts: returns, wait_s, jct_s, bounded_slowdown, slowdown, …. By default"
+            " returns, or what the reward is about where an opponent has no returns."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         Parameter(name=["--out", "-o"], help="Folder for results; by default a new one in runs/."),
@@ -89,7 +98,7 @@ def evaluate(
             found,
             task,
             against=None if against is None else _names(against),
-            splits=_names(splits),
+            splits=None if splits is None else _sets(splits),
             episodes=episodes,
             metric=metric,
             progress=report,
@@ -102,6 +111,11 @@ def evaluate(
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _sets(text: str) -> list[str]:
+    """Split `val,report`; `both` means those two."""
+    return ["val", "report"] if text.strip() == "both" else _names(text)
 
 
 def _write(contest: Contest, folder: Path) -> None:

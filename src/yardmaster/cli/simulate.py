@@ -110,7 +110,16 @@ def simulate(
         watching.watch(schedule, seconds=watch_s)
     print_table(summary_table(schedule, summary), "json" if json else format)
     if not quiet:
+        if why:
+            remark(_decisions_in(path / "why.jsonl"))
         remark(f"Run directory: {path}")
+
+
+def _decisions_in(reasons: Path) -> str:
+    """Say how many decisions were written down, and where."""
+    with reasons.open("rb") as file:
+        count = sum(1 for _line in file)
+    return f"{count:,} decision{'' if count == 1 else 's'}: {reasons}"
 
 
 def _refuse_unshowable(perfetto: Path | None, watch_s: float, *, overwrite: bool) -> None:

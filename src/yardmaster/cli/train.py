@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +46,13 @@ class LearningOptions:
     jobs: Annotated[int | None, Parameter(help="Jobs of an episode.")] = None
     load: Annotated[float | None, Parameter(help="Offered load: 0.9 keeps 90 % busy.")] = None
     window: Annotated[int | None, Parameter(help="Waiting jobs that the policy sees.")] = None
+    information: Annotated[
+        Literal["clairvoyant", "estimate", "blind"] | None,
+        Parameter(
+            help="What it sees of run times: the true ones (the default tasks), the users'"
+            " estimates, or nothing. A live cluster knows no true ones."
+        ),
+    ] = None
     lookahead: Annotated[
         str | None, Parameter(help="What it sees of GPUs to come: off, per_gpu, sorted or cdf.")
     ] = None
@@ -105,7 +113,9 @@ class LearningOptions:
 
     def tables(self) -> dict[str, Any]:
         """Return what was given as the tables of a file, without the file itself."""
-        task = ("workload", "cluster", "jobs", "load", "window", "lookahead", "reward")
+        task = (
+            "workload", "cluster", "jobs", "load", "window", "information", "lookahead", "reward",
+        )  # fmt: skip
         train = (
             "steps", "envs", "seed", "warm_start", "eval_every", "eval_episodes", "metric",
             "patience", "checkpoint_every", "threads", "device", "tensorboard",
@@ -219,7 +229,7 @@ def _tell(result: TrainResult, plan: TrainConfig, *, json: bool, quiet: bool) ->
             }
         )
     else:
-        say(summary(result, plan.train.metric))
+        say("\n".join([summary(result, plan.train.metric), *advice(result, plan)]))
     if result.status == "interrupted":
         if not quiet:
             remark(f"Go on with: yardmaster train --resume {result.folder}")
@@ -237,10 +247,36 @@ def summary(result: TrainResult, metric: str) -> str:
         for name, means in result.heuristics.items():
             mean, low, high = result.best.differences[name]
             lines.append(
-                f"  {name}: {means[metric]:.5g}; the policy differs by {mean:+.4g}"
+                f"  {_full(name)}: {means[metric]:.5g}; the policy differs by {mean:+.4g}"
                 f" [{low:+.4g}, {high:+.4g}]"
             )
     return "\n".join(lines)
+
+
+def advice(result: TrainResult, plan: TrainConfig) -> list[str]:
+    """Say what the reader should know before using the policy, a sentence a line."""
+    from yardmaster.envs.task import Task
+    from yardmaster.experiments.training.watch import untrained
+
+    lines = []
+    if result.best is not None and result.best.steps == 0 and result.steps > 0:
+        lines.append(untrained(plan.train.warm_start))
+    if isinstance(plan.task, Task) and plan.task.sight.information == "clairvoyant":
+        lines.append(
+            "It reads true run times: for a live cluster train with --information estimate."
+        )
+    return lines
+
+
+def _full(name: str) -> str:
+    """Return a heuristic's whole name: `sjf` passes over jobs that do not fit, as `sjf+skip`."""
+    from yardmaster.errors import YardmasterError
+    from yardmaster.experiments.players import skipping
+
+    try:
+        return str(skipping(name))
+    except YardmasterError:  # a member of a menu
+        return name
 
 
 @contextmanager
@@ -290,13 +326,16 @@ def _lines() -> Show:
 
 def words(progress: Progress) -> str:
     """Say how far training is and how good the best policy, in one line."""
-    minutes, seconds = divmod(round(progress.eta_s), 60)
-    text = (
-        f"{progress.steps:,}/{progress.total_steps:,} steps, {progress.steps_per_s:,.0f}/s,"
-        f" {minutes}:{seconds:02} left"
-    )
+    total = progress.total_steps
+    text = f"{min(progress.steps, total):,}/{total:,} steps"  # the last update may go beyond
+    if not math.isnan(progress.eta_s):
+        minutes, seconds = divmod(round(progress.eta_s), 60)
+        text += f", {progress.steps_per_s:,.0f}/s, {minutes}:{seconds:02} left"
     if progress.best is not None:
-        others = ", ".join(f"{name} {value:.4g}" for name, value in progress.heuristics.items())
-        text += f"; {progress.metric} {progress.best:.4g} at best"
+        others = ", ".join(
+            f"{_full(name)} {value:.4g}" for name, value in progress.heuristics.items()
+        )
+        latest = "" if progress.latest is None else f" {progress.latest:.4g} now,"
+        text += f"; {progress.metric}{latest} {progress.best:.4g} at best"
         text += f" ({others})" if others else ""
     return text

@@ -3,7 +3,8 @@
 A task has three sets of episodes that share nothing: `train`, `val` and `report`. Generated
 workloads have seeds of their own per set; a trace is cut by time, its first part for training, the
 next for validation, the last for the report; windows of the last two share no job as long as
-there are enough. Episode `n` of a set is the same on every machine.
+there are enough. Episode `n` of a set is the same on every machine. A fourth set, `all`, is the
+whole of a trace, for policies that were trained on another.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ from yardmaster.names import unknown
 from yardmaster.schedulers.picking import Prepared, prepare
 from yardmaster.schedulers.simulation import simulate
 
-Split = Literal["train", "val", "report"]
+Split = Literal["train", "val", "report", "all"]
 FIRST_SEED = {"train": 1_000_000, "val": 2_000_000, "report": 12_000_000}
 """Seed of episode 0 of each set of generated episodes."""
 
-PARTS = {"train": (0.0, 0.6), "val": (0.6, 0.8), "report": (0.8, 1.0)}
+PARTS = {"train": (0.0, 0.6), "val": (0.6, 0.8), "report": (0.8, 1.0), "all": (0.0, 1.0)}
 """Which part of a trace's jobs, by submission, each set takes its windows from."""
+
+_DICE = FIRST_SEED | {"all": 22_000_000}
+"""Seed of where the windows of each set begin once they overlap."""
 
 MEASURED_EPISODES = 8
 """Training episodes whose mean run time becomes the time unit."""
@@ -49,13 +53,18 @@ class Episodes:
     """The episodes of one set of a task."""
 
     def __init__(self, task: Task, split: Split = "train") -> None:
-        if split not in FIRST_SEED:
-            raise unknown("set of episodes", split, FIRST_SEED)
+        if split not in PARTS:
+            raise unknown("set of episodes", split, PARTS)
         self.split = split
         self.cluster: Cluster = (
             task.cluster if isinstance(task.cluster, Cluster) else load_cluster(task.cluster)
         )
         self._trace = _trace(task, self.cluster)
+        if split == "all" and self._trace is None:
+            raise YardmasterError(
+                f"{task.workload} generates jobs without end, there is no `all` of them: use val or"
+                " report, which no policy was trained on."
+            )
         self.task = task
         if task.measured_unit:
             unit = self._mean_run_time(task)
@@ -64,10 +73,9 @@ class Episodes:
         self._prepared: dict[int, Prepared] = {}
 
     def _mean_run_time(self, task: Task) -> float:
-        """Return the mean run time of the first training episodes, seconds."""
-        training = self if self.split == "train" else Episodes(task, "train")
-        if self.split != "train":
-            return training.task.sight.time_unit_s
+        """Return the mean run time of the first training episodes (or of all), seconds."""
+        if self.split not in ("train", "all"):
+            return Episodes(task, "train").task.sight.time_unit_s
         runs = [self.workload(number).duration_s.mean() for number in range(MEASURED_EPISODES)]
         return max(float(np.mean(runs)), 1.0)
 
@@ -101,13 +109,13 @@ class Episodes:
         if high - low < jobs:
             raise YardmasterError(
                 f"The {self.split} part of {trace.name!r} has {high - low} jobs, fewer than the"
-                f" {jobs} of an episode; use shorter episodes or a longer trace."
+                f" {jobs} of an episode; use shorter episodes (jobs) or a longer trace."
             )
         apart = 0 if self.split == "train" else (high - low) // jobs
         if number < apart:
             first = low + _spread(apart, number) * (high - low) // apart
         else:
-            dice = np.random.default_rng([FIRST_SEED[self.split], number])
+            dice = np.random.default_rng([_DICE[self.split], number])
             first = int(dice.integers(low, high - jobs + 1))
         return trace.select(np.arange(first, first + jobs))
 

@@ -18,10 +18,13 @@ from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Scores
 from yardmaster.metrics.statistics import Interval, bootstrap_mean, excludes_zero
 from yardmaster.model.workload import FloatArray, IntArray
 
-Verdict = Literal["better", "worse", "no difference", "not comparable"]
+Verdict = Literal["better", "worse", "no difference", "too few units", "not comparable"]
 
 MEANS_OVER_FINISHED = ("jct_s", "wait_s", "bounded_slowdown", "slowdown")
 """Metrics that flatter whoever leaves long jobs unfinished."""
+
+LEAST_UNITS = 5
+"""Below this, intervals are guesses about spread: they reach to waits below zero."""
 
 ROUNDING = 1e-9
 """Relative difference below which two numbers are the same, computed differently."""
@@ -85,16 +88,21 @@ class Contest:
         return sorted(self.entries, key=place)
 
     def mean(self, entry: Entry, split: str, metric: str | None = None) -> Interval:
-        """Return a player's mean of a metric over units, with its interval."""
-        return bootstrap_mean(self._per_unit(entry, split, metric or self.metric))
+        """Return a player's mean of a metric over units, with its interval if they are enough."""
+        return _interval(self._per_unit(entry, split, metric or self.metric))
+
+    def units_in(self, split: str) -> int:
+        """Return how many units the intervals of a set are over."""
+        return int(self.units[split].max()) + 1
 
     def difference(self, policy: Entry, other: Entry, split: str) -> Interval:
         """Return how much more of the metric a policy has than another player, paired by unit.
 
-        There is no interval for means over finished jobs where one of them left jobs unfinished.
+        There is no interval for means over finished jobs where one of them left jobs unfinished,
+        and none over fewer than `LEAST_UNITS` units, unless they are equal in all of them.
         """
         mine, theirs = (self._per_unit(entry, split, self.metric) for entry in (policy, other))
-        found = bootstrap_mean(gap(mine, theirs))
+        found = _interval(gap(mine, theirs))
         leaves_jobs = policy.left_jobs(split) or other.left_jobs(split)
         if leaves_jobs and self.metric in MEANS_OVER_FINISHED:
             return Interval(found.mean, math.nan, math.nan)
@@ -102,7 +110,17 @@ class Contest:
 
     def verdict(self, policy: Entry, other: Entry, split: str) -> Verdict:
         """Say whether a policy is better or worse than another player."""
-        return verdict_of(self.difference(policy, other, split), self.metric)
+        return self._verdict(self.difference(policy, other, split), policy, other, split)
+
+    def _verdict(self, found: Interval, policy: Entry, other: Entry, split: str) -> Verdict:
+        verdict = verdict_of(found, self.metric)
+        leaves_jobs = policy.left_jobs(split) or other.left_jobs(split)
+        is_judged = not (leaves_jobs and self.metric in MEANS_OVER_FINISHED)
+        has_numbers = not math.isnan(found.mean) and is_judged
+        is_short = self.units_in(split) < LEAST_UNITS
+        return (
+            "too few units" if verdict == "not comparable" and has_numbers and is_short else verdict
+        )
 
     def _per_unit(self, entry: Entry, split: str, metric: str) -> FloatArray:
         return by_unit(entry.scores[split][metric], self.units[split])
@@ -124,7 +142,7 @@ class Contest:
             if policy is not entry:
                 found = self.difference(policy, entry, split)
                 row |= _plain(f"difference of {policy.name}", found)
-                row[f"verdict on {policy.name}"] = verdict_of(found, self.metric)
+                row[f"verdict on {policy.name}"] = self._verdict(found, policy, entry, split)
         return row
 
 
@@ -135,6 +153,14 @@ def verdict_of(difference: Interval, metric: str) -> Verdict:
     if not excludes_zero(difference):
         return "no difference"
     return "better" if (difference.mean > 0) == HIGHER_IS_BETTER[metric] else "worse"
+
+
+def _interval(per_unit: FloatArray) -> Interval:
+    """Return the mean over units; its interval only over enough of them, or where all are 0."""
+    found = bootstrap_mean(per_unit)
+    if len(per_unit) >= LEAST_UNITS or (len(per_unit) > 1 and not per_unit.any()):
+        return found
+    return Interval(found.mean, math.nan, math.nan)
 
 
 def gap(values: FloatArray, others: FloatArray) -> FloatArray:

@@ -1,13 +1,15 @@
 """Judging trained policies: the same episodes for every player, whoever they are.
 
 Policies and schedulers play the first episodes of each set (`val`, `report`); the sets share
-nothing with each other or with what policies were trained on.
+nothing with each other or with what policies were trained on. Of a file that no policy was trained
+on, the whole is one set: `all`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from filecmp import cmp
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -16,11 +18,16 @@ import numpy as np
 
 from yardmaster.engine.picking.sight import Sight
 from yardmaster.envs.choosing.task import CHOOSING_TASKS
-from yardmaster.envs.episodes import FIRST_SEED, Episodes, Split
+from yardmaster.envs.episodes import PARTS, Episodes, Split
 from yardmaster.envs.rewards import reward_of
 from yardmaster.envs.task import TASKS, Task
 from yardmaster.errors import YardmasterError
-from yardmaster.experiments.contest import MEANS_OVER_FINISHED, Contest, Entry
+from yardmaster.experiments.contest import (
+    LEAST_UNITS,
+    MEANS_OVER_FINISHED,
+    Contest,
+    Entry,
+)
 from yardmaster.experiments.players import How, Policy, played, player_of, simulated, skipping
 from yardmaster.experiments.training.about import provenance
 from yardmaster.experiments.training.evaluation import (
@@ -38,6 +45,8 @@ Progress = Callable[[str, int, int], None]
 """(who plays now, players done, players in all)."""
 
 SPLITS: tuple[Split, ...] = ("val", "report")
+METRIC_OF_REWARD = {"jct": "jct_s", "bounded_slowdown": "bounded_slowdown"}
+"""What players without returns are judged by; `wait_s` for every other reward."""
 RESULTS = ("evaluation.json", "episodes.parquet", "evaluation.svg")
 """Files of a folder with results."""
 
@@ -73,9 +82,9 @@ def evaluate(
     task: Task,
     *,
     against: Sequence[str] | None = None,
-    splits: Sequence[str] = SPLITS,
+    splits: Sequence[str] | None = None,
     episodes: int = 60,
-    metric: str = "returns",
+    metric: str | None = None,
     size: int = 64,
     progress: Progress | None = None,
 ) -> Contest:
@@ -85,9 +94,10 @@ def evaluate(
         policies: at least one.
         task: what is played; each policy sees it as it was trained to, schedulers as the first one.
         against: schedulers by name; by default the well-known ones.
-        splits: sets of episodes: `val`, `report` (or `train`).
-        episodes: how many of each set.
-        metric: what players are judged by.
+        splits: sets of episodes: `val`, `report`, `train`, `all`; see `sets_for`.
+        episodes: how many of each set; of a whole file no more than it has.
+        metric: what players are judged by; by default `returns`, or, where somebody has none, the
+            metric that the reward is about.
         size: environments at a time.
         progress: told who plays.
 
@@ -95,10 +105,13 @@ def evaluate(
         YardmasterError: if a name is unknown, or a player cannot play the task.
     """
     _refuse(policies, splits, episodes, metric)
+    splits = sets_for(policies, task) if splits is None else splits
+    task, episodes, cut = _within_file(task, splits, episodes)
     boards = [
         _Board(task, policies[0].sight, cast("Split", split), episodes, size) for split in splits
     ]
     names = _opponents(against, boards[0].episodes.task, metric)
+    metric = metric or _metric_for(names, boards[0])
     turns: list[tuple[str, Callable[[], Entry]]] = [
         *((policy.name, partial(_policy, policy, boards)) for policy in policies),
         *((name, partial(_opponent, name, boards)) for name in names),
@@ -117,22 +130,76 @@ def evaluate(
         units={board.split: units_of(board.episodes, episodes) for board in boards},
         entries=tuple(_told_apart(entries)),
     )
-    return replace(contest, notes=_notes(contest, policies, task))
+    return replace(contest, notes=(*cut, *_notes(contest, policies, task)))
 
 
-def _refuse(policies: Sequence[Policy], splits: Sequence[str], episodes: int, metric: str) -> None:
+def sets_for(policies: Sequence[Policy], task: Task) -> tuple[Split, ...]:
+    """Return the sets to judge on: `val` and `report`, or all of a file nobody was trained on."""
+    is_known = any(one.task is not None and _same_jobs(one.task, task) for one in policies)
+    return SPLITS if is_known or _is_generated(task) else ("all",)
+
+
+def _is_generated(task: Task) -> bool:
+    from yardmaster.workloads.sources import is_generated
+
+    return not isinstance(task.workload, Workload) and is_generated(task.workload)
+
+
+def _same_jobs(trained_on: Task, task: Task) -> bool:
+    """Whether two tasks take their windows from the same trace; in doubt they do."""
+    mine, theirs = trained_on.workload, task.workload
+    if isinstance(mine, Workload) or isinstance(theirs, Workload):
+        return mine is theirs
+    if _is_generated(trained_on) or _is_generated(task):
+        return mine == theirs
+    one, other = Path(mine), Path(theirs)
+    if one.is_file() and other.is_file():
+        return cmp(one, other, shallow=False)
+    return one.name == other.name  # the file of then is gone, or not a file
+
+
+def _within_file(
+    task: Task, splits: Sequence[str], episodes: int
+) -> tuple[Task, int, tuple[str, ...]]:
+    """Return task and number of episodes as a whole file allows, and what was changed."""
+    if "all" not in splits or _is_generated(task):
+        return task, episodes, ()
+    from yardmaster.workloads.sources import load_workload
+
+    source = task.workload
+    jobs = len(source if isinstance(source, Workload) else load_workload(source))
+    length = min(task.jobs, jobs)
+    notes = [] if length == task.jobs else [f"the file has {jobs} jobs: it is one episode"]
+    if tuple(splits) == ("all",):
+        episodes = min(episodes, jobs - length + 1)
+    return replace(task, jobs=length), episodes, tuple(notes)
+
+
+def _metric_for(names: Sequence[str], board: _Board) -> str:
+    """Return what everybody can be judged by: simulated schedulers have no returns."""
+    if all(player_of(name, board.episodes) is not None for name in names):
+        return "returns"
+    reward = board.task.reward
+    return METRIC_OF_REWARD.get(reward, "wait_s") if isinstance(reward, str) else "wait_s"
+
+
+def _refuse(
+    policies: Sequence[Policy], splits: Sequence[str] | None, episodes: int, metric: str | None
+) -> None:
     """Complain, before anybody plays, about what makes no sense."""
     if not policies:
         raise YardmasterError("There is no policy to evaluate: name a run folder or a file.")
     if episodes < 1:
         raise YardmasterError(f"episodes must be at least 1, got {episodes}.")
-    if metric not in HIGHER_IS_BETTER:
+    if metric is not None and metric not in HIGHER_IS_BETTER:
         raise unknown("metric", metric, HIGHER_IS_BETTER)
+    if splits is None:
+        return
     if not splits:
-        raise YardmasterError("There is no set of episodes to play: name val, report or both.")
+        raise YardmasterError("There is no set of episodes to play: name val, report or all.")
     for split in splits:
-        if split not in FIRST_SEED:
-            raise unknown("set of episodes", split, FIRST_SEED)
+        if split not in PARTS:
+            raise unknown("set of episodes", split, PARTS)
 
 
 class _Board:
@@ -159,10 +226,10 @@ class _Board:
         return self._seen[sight]
 
 
-def _opponents(against: Sequence[str] | None, task: Task, metric: str) -> list[str]:
+def _opponents(against: Sequence[str] | None, task: Task, metric: str | None) -> list[str]:
     """Return the schedulers to play; all names are checked before anybody does."""
     if against is None:
-        against = default_opponents(task) if metric == "returns" else WELL_KNOWN
+        against = default_opponents(task) if metric in (None, "returns") else WELL_KNOWN
     names = list(dict.fromkeys(against))
     for name in names:
         skipping(name)
@@ -209,10 +276,7 @@ def units_of(episodes: Episodes, count: int) -> IntArray:
     Generated episodes are a unit each. Of a trace's windows, one that shares no job with the first
     window of any unit begins a unit of its own; all others join the first unit they overlap.
     """
-    from yardmaster.workloads.sources import is_generated
-
-    source = episodes.task.workload
-    if not isinstance(source, Workload) and is_generated(source):
+    if _is_generated(episodes.task):
         return np.arange(count)
     firsts: list[set[Any]] = []
     units = np.zeros(count, dtype=np.int64)
@@ -234,19 +298,38 @@ def words_of(task: Task) -> str:
 
 
 def _notes(contest: Contest, policies: Sequence[Policy], task: Task) -> tuple[str, ...]:
-    notes = []
-    for split, units in contest.units.items():
-        if (count := int(units.max()) + 1) < contest.episodes:
+    notes = [
+        f"the {contest.episodes} windows of {split} overlap; they make"
+        f" {_counted(count, 'unit')} of windows that mostly share jobs with each other"
+        for split in contest.splits
+        if (count := contest.units_in(split)) < contest.episodes
+    ]
+    few = min(map(contest.units_in, contest.splits))
+    if few < LEAST_UNITS:
+        more = "more --episodes"
+        if not _is_generated(task):
+            more = "shorter episodes (--jobs) or a longer file"
+        notes.append(
+            f"{_counted(few, 'unit')}: too few for an interval, which needs {LEAST_UNITS}; {more}"
+            " make more"
+        )
+    if "all" in contest.splits:
+        known = [one.name for one in policies if one.task and _same_jobs(one.task, task)]
+        if known:
             notes.append(
-                f"the {contest.episodes} windows of {split} overlap; intervals are over {count}"
-                " units of windows that mostly share jobs with each other"
+                f"{', '.join(known)} was trained on the first 60 % of these jobs and chosen on the"
+                " next 20 %: on ALL it is no fair judgement, use report"
             )
     played_here = _jobs(task)
     others = [one.name for one in policies if one.task and _jobs(one.task) != played_here]
     if others:
         notes.append(f"{', '.join(others)} was trained on other jobs or machines")
-    if contest.metric == "returns" and any(entry.how == "simulated" for entry in contest.entries):
-        notes.append("what is simulated outside the environment has no returns")
+    outside = [entry.name for entry in contest.entries if entry.how == "simulated"]
+    if outside and contest.metric == "returns":
+        notes.append(
+            "what is simulated outside the environment has no returns: for"
+            f" {', '.join(outside)} use --metric wait_s"
+        )
     if contest.metric in MEANS_OVER_FINISHED:
         left = [e.name for e in contest.entries if any(map(e.left_jobs, contest.splits))]
         if left:
@@ -255,6 +338,11 @@ def _notes(contest: Contest, policies: Sequence[Policy], task: Task) -> tuple[st
                 " only, so there is no verdict"
             )
     return tuple(notes)
+
+
+def _counted(number: int, thing: str) -> str:
+    """Write `1 unit`, `2 units`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _jobs(task: Task) -> tuple[Any, ...]:

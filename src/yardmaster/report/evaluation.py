@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
-from yardmaster.experiments.contest import Contest, Entry, Verdict
+from yardmaster.experiments.contest import LEAST_UNITS, Contest, Entry, Verdict
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER
 from yardmaster.metrics.statistics import Interval
 from yardmaster.report.drawing import INK, Figure, draw
@@ -38,7 +38,7 @@ TITLES = {
     "unfinished": "unfinished jobs",
 }
 HOW = {"policy": "policy", "played": "in the environment", "simulated": "simulated"}
-SETS = {"train": "TRAIN", "val": "VAL", "report": "REPORT"}
+SETS = {"train": "TRAIN", "val": "VAL", "report": "REPORT", "all": "ALL"}
 _BESIDE = (("bounded_slowdown", 5), ("wait_s", 4), ("utilisation", 6), ("unfinished", 3))
 """Metrics shown beside the one that counts, and how soon each is left out of a narrow table."""
 _TONES: dict[Verdict, Tone] = {"better": "better", "worse": "worse"}
@@ -138,6 +138,7 @@ def _legend(contest: Contest) -> tuple[str, ...]:
     title = sentence(TITLES[contest.metric])
     return (
         f"{title}: {better} is better. [low, high]: 95 % interval, differences paired by episode.",
+        f"Over fewer than {LEAST_UNITS} units there is no interval and no verdict.",
         "Better, worse: the interval of the difference excludes zero.",
         "In the environment: with the window and the choices of the first policy.",
         "Simulated: with the whole queue, and whatever else the scheduler does.",
@@ -161,6 +162,7 @@ def _finding(contest: Contest, policy: Entry, split: str) -> str:
         ("worse", "loses to"),
         ("no difference", "does not differ clearly from"),
         ("better", "beats"),
+        ("too few units", "played on too few units to tell it from"),
         ("not comparable", "cannot be compared with"),
     )
     told = [
@@ -169,7 +171,24 @@ def _finding(contest: Contest, policy: Entry, split: str) -> str:
         if verdict in by_verdict
     ]
     by = f"by {TITLES[contest.metric]} on {SETS[split]}"
-    return f"{plain(policy.name)} {'; '.join(told) or 'had nobody to play against'} ({by})."
+    return (
+        f"{plain(policy.name)} {'; '.join(told) or 'had nobody to play against'} ({by})."
+        f"{_unequal(policy, others)}"
+    )
+
+
+def _unequal(policy: Entry, others: Sequence[Entry]) -> str:
+    """Say which opponents read true run times that the policy may not see."""
+    if policy.information == "clairvoyant":
+        return ""
+    knowing = [entry for entry in others if entry.information == "clairvoyant"]
+    if not knowing:
+        return ""
+    fairer = [f"{entry.name}~estimate" for entry in knowing if not entry.is_policy]
+    hint = f": fairer are {plain(', '.join(fairer))}" if fairer else ""
+    names = plain(", ".join(entry.name for entry in knowing))
+    verb = "read" if len(knowing) > 1 else "reads"
+    return f" {names} {verb} true run times, {plain(policy.name)} does not{hint}."
 
 
 def contest_figure(contest: Contest) -> Figure:

@@ -226,6 +226,12 @@ def _policy_parts(text: str) -> tuple[str, str]:
         if tail == "milp":
             raise YardmasterError(f"Cannot read {text!r}: a policy picks jobs one at a time.")
         return head, tail
+    head, tilde, tail = name.rpartition("~")
+    if tilde and head:
+        raise YardmasterError(
+            f"Cannot read {text!r}: a trained policy reads the run times it was trained with; leave"
+            f" out ~{tail}, or train one with `yardmaster train --information estimate`."
+        )
     head, plus, tail = name.rpartition("+")
     if plus and tail in DISCIPLINES:
         raise YardmasterError(

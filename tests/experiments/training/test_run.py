@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import signal
 import sys
@@ -269,7 +270,11 @@ def test_progress_is_told(small, out: Path):
     told = []
     train(small(), out=out, on_progress=told.append)
     assert [one.steps for one in told] == [256 * (n + 1) for n in range(8)]
-    assert all(one.steps_per_s > 0 for one in told)
+    assert math.isnan(told[0].eta_s)  # the first update compiles: it says nothing about the pace
+    assert all(one.steps_per_s > 0 for one in told[1:])
+    assert {one.latest for one in told[3:5]} <= {
+        one["means"]["returns"] for one in read_lines(RunFolder(out).evaluations)
+    }
     assert told[-1].eta_s == 0
     assert told[3].eta_s == pytest.approx(1024 / told[3].steps_per_s)
     best = [one.best for one in told]

@@ -98,6 +98,9 @@ def test_why_is_told_and_changes_nothing(tmp_path):
     assert sorted(started) == list(range(len(workload)))
     for why in told:
         record = json.loads(json.dumps(why.record(workload)))
+        places = [entry["place"] for entry in record["candidates"]]
+        assert places == list(range(1, len(places) + 1))
+        assert all(entry["wait_s"] >= 0 for entry in record["candidates"])
         legal = [entry["score"] for entry in record["candidates"] if entry["legal"]]
         legal += [record["wait"]["score"]] if record["wait"]["legal"] else []
         best = max(legal)
@@ -146,6 +149,8 @@ def test_what_a_policy_cannot_do_is_said(tmp_path):
     workload, cluster = source.workload(0), source.cluster
     with pytest.raises(YardmasterError, match=r"leave out \+easy"):
         parse_scheduler(f"policy:{path}+easy")
+    with pytest.raises(YardmasterError, match="reads the run times it was trained with"):
+        parse_scheduler(f"policy:{path}~estimate")
     with pytest.raises(YardmasterError, match="one at a time"):
         parse_scheduler(f"policy:{path}@milp")
     with pytest.raises(YardmasterError, match="SimPy reference has no policies"):

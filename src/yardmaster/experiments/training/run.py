@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +29,7 @@ from yardmaster.experiments.training.scalars import TensorBoard, event_library
 from yardmaster.experiments.training.standing import Progress, Standing, Status, TrainResult
 from yardmaster.experiments.training.tables import to_toml
 from yardmaster.experiments.training.warm_start import refuse_impossible, warm_start
-from yardmaster.experiments.training.watch import Watch, refuse_non_finite
+from yardmaster.experiments.training.watch import UNHELPED, Watch, refuse_non_finite, untrained
 
 Announce = Callable[[str], None]
 
@@ -125,7 +126,8 @@ class _Training:
         """Whether an evaluation gave a reason to stop."""
         self._begun = time.monotonic()
         self._seconds_before = 0.0
-        self._steps_before = 0
+        self._paced_from: tuple[int, float] | None = None
+        """Steps and time after this process's first update, which waits for compilers."""
         self._checkpoint = (0, self._begun)
         """Steps and time at the last one."""
 
@@ -200,7 +202,6 @@ class _Training:
             updates = self.standing.updates
         for journal in (self.folder.progress, self.folder.evaluations):
             cut_back(journal, updates)
-        self._steps_before = self.standing.steps
         self._seconds_before = self.standing.seconds
         self._checkpoint = (self.standing.steps, self._begun)
 
@@ -258,8 +259,11 @@ class _Training:
             when=f"at {self.standing.steps:,} steps",
         )
         for text in self.watch.look(scalars):
-            self.standing.warnings.append({"steps": self.standing.steps, "text": text})
-            self.announce(f"Warning at {self.standing.steps:,} steps: {text}")
+            self._warn(text)
+
+    def _warn(self, text: str) -> None:
+        self.standing.warnings.append({"steps": self.standing.steps, "text": text})
+        self.announce(f"Warning at {self.standing.steps:,} steps: {text}")
 
     def _evaluate(self) -> None:
         """Play the validation episodes; keep the network if it is the best so far."""
@@ -274,6 +278,7 @@ class _Training:
             best=standing.best,
         )
         standing.evaluated = standing.updates
+        standing.latest = found.score
         standing.stale = 0 if found.is_best else standing.stale + 1
         if found.is_best:
             standing.best, standing.best_steps = found.score, found.steps
@@ -281,6 +286,8 @@ class _Training:
         add_line(self.folder.evaluations, found.record())
         self.board.add("val", found.means, standing.steps)
         write_curve(self.folder, self.heuristics)
+        if standing.stale == UNHELPED and standing.best_steps == 0:
+            self._warn(untrained(self.config.train.warm_start))
         if self.stop_when is not None and self.stop_when(found):
             self.is_asked_to_end = True
 
@@ -320,16 +327,22 @@ class _Training:
 
     def _tell(self, scalars: Mapping[str, float]) -> None:
         standing, train_ = self.standing, self.config.train
-        steps = standing.steps - self._steps_before
-        rate = steps / max(time.monotonic() - self._begun, 1e-9)
+        if self._paced_from is None:
+            self._paced_from = (standing.steps, time.monotonic())
+        steps, moment = self._paced_from
+        is_first = steps == standing.steps
+        rate = math.nan
+        if not is_first:
+            rate = (standing.steps - steps) / max(time.monotonic() - moment, 1e-9)
         self.on_progress(
             Progress(
                 steps=standing.steps,
                 total_steps=train_.steps,
                 steps_per_s=rate,
-                eta_s=max(train_.steps - standing.steps, 0) / max(rate, 1e-9),
+                eta_s=max(train_.steps - standing.steps, 0) / rate,
                 metric=train_.metric,
                 best=standing.best,
+                latest=standing.latest,
                 heuristics={name: means[train_.metric] for name, means in self.heuristics.items()},
                 scalars=scalars,
             )

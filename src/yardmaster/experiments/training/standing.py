@@ -25,6 +25,8 @@ class Standing:
     """Best score on the validation episodes."""
     best_steps: int = 0
     """When that was."""
+    latest: float | None = None
+    """Score of the latest evaluation."""
     evaluated: int = -1
     """Updates at the last evaluation."""
     stale: int = 0
@@ -49,12 +51,14 @@ class Progress:
     steps: int
     total_steps: int
     steps_per_s: float
-    """In this process, evaluations and checkpoints included."""
+    """Since the first update of this process, which compiles; NaN until there is a second."""
     eta_s: float
-    """Seconds left at this pace."""
+    """Seconds left at this pace; NaN while it is not known."""
     metric: str
     best: float | None
     """Best score on the validation episodes so far."""
+    latest: float | None
+    """Score of the latest evaluation."""
     heuristics: Mapping[str, float]
     """The same metric of the heuristics."""
     scalars: Mapping[str, float]

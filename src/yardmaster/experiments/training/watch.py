@@ -15,6 +15,9 @@ ENTROPY_SHARE = 0.1
 NOOP_SHARE = 0.9
 """Above this share of no-ops, waiting has become the policy."""
 
+UNHELPED = 3
+"""Evaluations in a row that were no better than the network before training: time to say so."""
+
 _WATCHED = ("entropy", "episode_return", "noop_share")
 _ENTROPY, _NOOP = "entropy collapse", "no-op collapse"
 
@@ -83,6 +86,20 @@ class Watch:
             " only while a better job is blocked, lower its bias, or start from a heuristic"
             " (--warm-start)."
         )
+
+
+def untrained(warm_start: str | None) -> str:
+    """Say that the best policy of a run is the one it began with, and what may help."""
+    if warm_start is None:
+        return (
+            "The best policy is the untrained network: training has not helped yet. Try more steps,"
+            " a smaller learning rate, or a heuristic to start from (--warm-start sjf)."
+        )
+    return (
+        f"The best policy is the imitation of {warm_start}: training has not helped yet. Try more"
+        " steps, a smaller learning rate, a discount by time (discount_per_s, lambda_per_s under"
+        " [learner]), or another heuristic."
+    )
 
 
 def _mean(values: list[float]) -> float:

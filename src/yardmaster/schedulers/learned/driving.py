@@ -42,15 +42,19 @@ class Why:
     """Row of the job that was started, or −1 for waiting."""
 
     def record(self, workload: Workload) -> dict[str, Any]:
-        """Return the decision as plain values, jobs by their id."""
+        """Return the decision as plain values, jobs by their id, places in the window from 1."""
         candidates = [
             {
                 "job": str(workload.id[row]),
+                "place": place,
                 "gpus": int(workload.gpus[row]),
+                "wait_s": self.now_s - float(workload.submit_s[row]),
                 "legal": bool(np.isfinite(score)),
                 "score": float(score) if np.isfinite(score) else None,
             }
-            for row, score in zip(self.jobs.tolist(), self.scores[:-1], strict=True)
+            for place, (row, score) in enumerate(
+                zip(self.jobs.tolist(), self.scores[:-1], strict=True), start=1
+            )
         ]
         wait = float(self.scores[-1])
         return {
