@@ -69,6 +69,13 @@ def test_simulate_says_why(tmp_path: Path, chooser: str):
     assert [one["second"] for one in records] == sorted({one["second"] for one in records})
 
 
+def test_comparing_points_to_where_reasons_are(tmp_path: Path):
+    """`compare --why` says which command writes reasons."""
+    done = run("compare", "--why", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "yardmaster simulate -s policy:PATH --why" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -52,16 +52,17 @@ def compare(
     until_s: UntilOption = None,
     engine: EngineOption = "core",
     compatibility: CompatibilityOption = "none",
+    why: Annotated[
+        bool,
+        Parameter(negative="", show=False, help="Reasons are written by `simulate --why`."),
+    ] = False,
     out: OutOption = None,
     overwrite: OverwriteOption = False,
     format: FormatOption = "table",  # noqa: A002  (the option's name)
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run schedulers on the same jobs, print a table with paired intervals, write a report.
-
-    For the reasons of a trained policy, job by job: `yardmaster simulate -s policy:PATH --why`.
-    """
+    """Run schedulers on the same jobs, print a table with paired intervals, write a report."""
     from yardmaster.cli.planning import make_plan
     from yardmaster.cli.printing import print_table
     from yardmaster.experiments.execution import run_comparison
@@ -75,6 +76,7 @@ def compare(
     from yardmaster.report.verdict import headline
     from yardmaster.workloads.sources import is_generated
 
+    _refuse_reasons(are_wanted=why)
     plan = make_plan(
         command="compare",
         workload=workload,
@@ -111,6 +113,17 @@ def compare(
     print_table(comparison_table(result), style)
     if not quiet and style == "table":
         remark(f"\n{headline(result)}\nReport: {path / 'report.html'}")
+
+
+def _refuse_reasons(*, are_wanted: bool) -> None:
+    """Point people who ask why to the command that says it."""
+    if are_wanted:
+        from yardmaster.errors import YardmasterError
+
+        raise YardmasterError(
+            "compare writes no reasons: `yardmaster simulate -s policy:PATH --why` does, for one"
+            " policy at a time."
+        )
 
 
 def _named(schedulers: str) -> tuple[str, ...]:
