@@ -59,6 +59,33 @@ def test_rerun_notices_a_difference(tmp_path: Path):
     }
 
 
+def test_rerun_says_where_text_files_part(tmp_path: Path):
+    """The first line that differs is shown from both sides, cut to what can be read."""
+    run("simulate", "--jobs", "50", "-o", "first", "-q", cwd=tmp_path)
+    config = tmp_path / "first" / "summary.json"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace('"utilisation": 0', '"utilisation": 7', 1), encoding="utf-8")
+    done = run("rerun", "first", "-q", cwd=tmp_path)
+    assert done.returncode == 1
+    line = done.stdout.splitlines()[1]
+    assert line.startswith("  summary.json, line ")
+    assert '"utilisation": 7' in line.partition(" became ")[0]
+    assert '"utilisation": 0' in line.partition(" became ")[2]
+
+
+def test_rerun_reproduces_a_part_of_a_file(tmp_path: Path):
+    """Names of tenants that only jobs beyond --jobs have do not get into the report."""
+    rows = "".join(f"{60 * n},600,{1 + n % 4},vc{n % 7 if n < 40 else n}\n" for n in range(60))
+    (tmp_path / "jobs.csv").write_text("submit_s,duration_s,gpus,tenant\n" + rows)
+    done = run(
+        "compare", "-w", "jobs.csv", "-c", "pool:8", "-s", "fifo+easy,sjf+easy",
+        "--jobs", "40", "-o", "part", "-q", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    again = run("rerun", "part", "-q", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout
+
+
 def test_compare_writes_a_report(tmp_path: Path):
     """A small comparison prints a table with intervals and writes a self-contained page."""
     done = run(

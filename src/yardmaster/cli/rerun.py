@@ -27,10 +27,12 @@ def rerun(
 ) -> None:
     """Make a run again from its own directory and check that every result is the same.
 
-    Exits with 0 if all files are identical byte for byte, with 1 otherwise.
+    Exits with 0 if all files are identical byte for byte, with 1 otherwise, and then says where
+    text files part.
     """
     from yardmaster.experiments.run_directory import (
         differences,
+        first_difference,
         new_run_directory,
         read_inputs,
         recorded_command,
@@ -42,10 +44,14 @@ def rerun(
         with new_run_directory(again) as folder, progress(quiet=quiet) as report:
             _carry_out(plan, workloads, folder, report, recorded_command(run), quiet=quiet)
         changed = differences(run, again)
+        places = {name: first_difference(run / name, again / name) for name in changed}
     if json:
         say_json({"run": str(run), "identical": not changed, "different": changed})
     elif changed:
         say(f"{run}: NOT reproduced; these differ: {', '.join(changed)}")
+        for name, place in places.items():
+            if place:
+                say(f"  {name}, {place}")
     else:
         say(f"{run}: reproduced, byte for byte")
     if changed:

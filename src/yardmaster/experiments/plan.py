@@ -115,7 +115,9 @@ class Plan(Document):
                 self.workload, jobs=self.jobs, seed=seed, gpus=cluster.gpus, load=self.load
             )
             several = self.seeds > 1
-            samples.append(sample.renamed(f"{sample.name}, seed {seed}") if several else sample)
+            named = sample.renamed(f"{sample.name}, seed {seed}") if several else sample
+            # As a rerun will read it: names of jobs that were left out would be in the report.
+            samples.append(named.compact())
         return samples
 
 

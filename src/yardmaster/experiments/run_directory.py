@@ -32,6 +32,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ REPRODUCED = (
     "figures/*.svg",
 )  # fmt: skip
 """Files that a rerun must reproduce byte for byte."""
+
+SHOWN_BEFORE, SHOWN_BEHIND = 30, 50
+"""Characters shown before and behind the place where two lines part."""
 
 _LIBRARIES = ("yardmaster", "numpy", "numba", "polars", "simpy", "pydantic")
 
@@ -255,6 +259,28 @@ def differences(old: Path, new: Path) -> list[str]:
         for file in folder.glob(pattern)
     }
     return sorted(name for name in names if _digest(old / name) != _digest(new / name))
+
+
+def first_difference(old: Path, new: Path) -> str:
+    """Return where two text files part, with both lines; nothing if one is no text, or missing."""
+    try:
+        before, after = (path.read_text(encoding="utf-8").splitlines() for path in (old, new))
+    except (OSError, UnicodeDecodeError):
+        return ""
+    pairs = enumerate(zip_longest(before, after, fillvalue=""), start=1)
+    line, (a, b) = next(((line, pair) for line, pair in pairs if pair[0] != pair[1]), (0, ("", "")))
+    if not line:  # the same lines with other ends
+        return ""
+    place = next(
+        (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
+    return f"line {line}: {_around(a, place)} became {_around(b, place)}"
+
+
+def _around(text: str, place: int) -> str:
+    """Return the part of a line about a place, in quotes; a line of a page may be a megabyte."""
+    begin, end = max(place - SHOWN_BEFORE, 0), place + SHOWN_BEHIND
+    return f"‘{'…' * (begin > 0)}{text[begin:end]}{'…' * (end < len(text))}’"
 
 
 def _digest(path: Path) -> str:

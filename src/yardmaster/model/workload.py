@@ -149,6 +149,14 @@ class Workload:
         """Return the same jobs under another name, with notes appended."""
         return replace(self, name=name, notes=self.notes + extra_notes)
 
+    def compact(self) -> Workload:
+        """Return the same jobs with only the names in use, numbered as a file of them would."""
+        columns = {key: getattr(self, key) for key in COLUMN_NAMES}
+        labels: dict[str, Any] = {
+            key: value.compact() for key, value in columns.items() if isinstance(value, Labels)
+        }
+        return replace(self, **labels)
+
     def fingerprint(self) -> str:
         """Return a SHA-256 over every column: equal jobs, equal fingerprint."""
         digest = hashlib.sha256()
