@@ -209,7 +209,8 @@ def test_unplaceable_jobs(engine):
     assert 0 not in schedule.segment_job
     [note] = schedule.notes
     assert "2 of 5 jobs can never be placed" in note
-    assert "huge (9 GPUs), foreign (1 GPUs)" in note
+    assert "1 asks for 9 GPUs, the cluster has 4 (job huge)" in note
+    assert "1 asks for A100, the cluster has V100 (job foreign)" in note
 
 
 @pytest.mark.parametrize("engine", ["core", "simpy"])

@@ -52,7 +52,7 @@ def test_the_overview_says_what_is_known():
     assert found["submitted"].startswith("2020-04-06 0")
     assert "of the 32 GPUs of box; " in found["load"]
     assert found["load"].startswith(f"{jobs.load(32):.2f} ")
-    assert found["too large for it"].startswith(f"{np.count_nonzero(jobs.gpus > 32)} jobs (")
+    assert found["never fit on it"].startswith(f"{np.count_nonzero(jobs.gpus > 32)} jobs (")
     assert found["users"].startswith("30; u")
     assert found["tenants"].startswith("3; t")
     assert found["endings"].count("%") == 2
@@ -69,7 +69,7 @@ def test_the_overview_without_dates_cluster_and_owners():
     about = describe(bare)
     found = facts(about)
     assert found["submitted"] == "second 0 to 2,152,800; dates unknown"
-    assert not {"load", "too large for it", "users", "tenants", "endings", "censored"} & set(found)
+    assert not {"load", "never fit on it", "users", "tenants", "endings", "censored"} & set(found)
     assert "in the peak day (at 0 s)" in found["GPUs asked for"]
     assert any("Monday" in note for note in tables.overview_table(about).notes)
 

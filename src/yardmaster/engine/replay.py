@@ -21,6 +21,7 @@ from yardmaster.engine.orders import OrderKeys, Rekey
 from yardmaster.engine.requests import Shapes, shapes_of, shares_gpus
 from yardmaster.engine.setup import lay_out
 from yardmaster.engine.state import FIELDS, NOTHING, OrderKind, Status
+from yardmaster.engine.unplaceable import unplaceable_reasons
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.schedule import Cause, Outcome, Schedule
 from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
@@ -258,16 +259,15 @@ def outcomes(
 
 
 def notes_on(workload: Workload, cluster: Cluster, shapes: Shapes) -> tuple[str, ...]:
-    """Say what the reader must know: jobs too large for the cluster, features not modelled."""
+    """Say what the reader must know: jobs the cluster can never hold, what is not modelled."""
     notes = []
-    impossible = np.flatnonzero(shapes.of_job < 0)
-    if len(impossible):
-        examples = ", ".join(
-            f"{workload.id[row]} ({workload.gpus[row]} GPUs)" for row in impossible[:3]
-        )
+    impossible = int(np.count_nonzero(shapes.of_job < 0))
+    if impossible:
+        verb = "is" if impossible == 1 else "are"
+        why = "; ".join(unplaceable_reasons(workload, cluster, shapes))
         notes.append(
-            f"{len(impossible)} of {len(workload)} jobs can never be placed on this cluster and"
-            f" are left out of all averages, for example {examples}"
+            f"{impossible} of {len(workload)} jobs can never be placed on this cluster and"
+            f" {verb} left out of all averages: {why}"
         )
     fractions = int(np.count_nonzero(workload.milli_gpu < 1000))
     if fractions and not shares_gpus(workload, cluster):

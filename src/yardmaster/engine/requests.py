@@ -62,7 +62,7 @@ def shapes_of(workload: Workload, cluster: Cluster, *, by_tenant: bool = False) 
 
 
 def _find_shapes(workload: Workload, cluster: Cluster, *, by_tenant: bool) -> Shapes:
-    masks = _type_masks(workload, cluster)
+    masks = type_masks(workload, cluster)
     most = int(cluster.node_gpus.max())
     wanted_cap = np.minimum(
         np.where(workload.max_gpus_per_node == 0, most, workload.max_gpus_per_node), most
@@ -112,13 +112,16 @@ def _is_out_of_bounds(
     workload: Workload, cluster: Cluster, rows: IntArray, masks: IntArray
 ) -> BoolArray:
     """Whether jobs ask for more than their tenant's limit or the power cap ever allows."""
+    too_hungry = watts_at_most(workload, cluster, rows, masks) > cluster.site.power.cap_w
+    return np.asarray(is_over_limit(workload, cluster, rows) | too_hungry)
+
+
+def is_over_limit(workload: Workload, cluster: Cluster, rows: IntArray) -> BoolArray:
+    """Whether each of these jobs asks for more GPUs than its tenant may ever hold."""
     limits = {quota.tenant: quota.limit_gpus for quota in cluster.site.quotas}
     of_code = [limits.get(name) for name in workload.tenant.names] + [None]
     most = np.array([UNLIMITED if limit is None else limit for limit in of_code], dtype=np.int64)
-    over_limit = workload.gpus[rows] > most[workload.tenant.codes[rows]]
-    return np.asarray(
-        over_limit | (watts_at_most(workload, cluster, rows, masks) > cluster.site.power.cap_w)
-    )
+    return np.asarray(workload.gpus[rows] > most[workload.tenant.codes[rows]])
 
 
 def watts_at_most(
@@ -212,9 +215,9 @@ def _known_or_unlimited(amount: FloatArray) -> IntArray:
     return np.where(np.isnan(amount), UNLIMITED, np.nan_to_num(amount)).astype(np.int64)
 
 
-def _type_masks(workload: Workload, cluster: Cluster) -> IntArray:
+def type_masks(workload: Workload, cluster: Cluster) -> IntArray:
     """Return the bit set of GPU types each job may run on: named by it, with enough memory."""
-    sets = np.array(_type_sets(workload.gpu_types, cluster), dtype=np.int64)
+    sets = np.array(type_sets(workload.gpu_types, cluster), dtype=np.int64)
     masks = sets[workload.gpu_types.codes.astype(np.int64) + 1]
     if np.isnan(workload.gpu_memory_gib).all():
         return masks
@@ -224,7 +227,7 @@ def _type_masks(workload: Workload, cluster: Cluster) -> IntArray:
     return np.asarray(masks & large_enough.sum(axis=1), dtype=np.int64)
 
 
-def _type_sets(labels: Labels, cluster: Cluster) -> list[int]:
+def type_sets(labels: Labels, cluster: Cluster) -> list[int]:
     """Return the bit set of allowed types per label code + 1; code −1 (missing) allows all."""
     here = {type_key(kind.name): 1 << index for index, kind in enumerate(cluster.gpu_types)}
     sets = [(1 << len(cluster.gpu_types)) - 1]

@@ -104,7 +104,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("failed", "jobs", "lower", "jobs",
            "Jobs that lost their nodes more often than the site starts a job again."),
     Metric("unplaceable", "jobs", "neither", "jobs",
-           "Jobs that ask for more than the empty cluster could give."),
+           "Jobs that ask for what the empty cluster could not give: GPUs, type, memory, host."),
     Metric("not_submitted", "jobs", "neither", "jobs", "Jobs whose submission lies past the cut."),
     Metric("jobs", "jobs", "neither", "jobs", "Jobs of the workload: the sum of the five counts."),
 )  # fmt: skip

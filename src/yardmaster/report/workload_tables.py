@@ -149,6 +149,10 @@ def duration(seconds: float) -> str:
     return f"{number(seconds, min(decimals([seconds], unit), 1), unit)} {unit.symbol}"
 
 
+def _jobs(count: int) -> str:
+    return f"{count:,} job{'s' * (count != 1)}"
+
+
 def _counts(entries: Any) -> list[tuple[str, int]]:
     return list(entries.items()) if isinstance(entries, Mapping) else []
 
@@ -165,7 +169,8 @@ def _extent(about: Description) -> Iterator[Fact]:
 
 def _demand(about: Description) -> Iterator[Fact]:
     demand, load = about.demand, about.demand.load
-    yield "GPU time", f"{demand.work_gpu_h:,.0f} GPU-hours"
+    places = 0 if demand.work_gpu_h >= 10 or not demand.work_gpu_h else 2
+    yield "GPU time", f"{demand.work_gpu_h:,.{places}f} GPU-hours"
     if isfinite(demand.mean_gpus):
         yield "GPUs asked for", f"{demand.mean_gpus:,.1f} on average{_peaks(about, 'gpus')}"
     if load is None:
@@ -175,9 +180,10 @@ def _demand(about: Description) -> Iterator[Fact]:
         yield "load", f"{number(load.load, 2)} {place}{_peaks(about, 'load')}"
     if load.jobs_too_large is not None:
         part = f" ({_percentage(load.too_large_gpu_time_share)} of the GPU time)"
+        why = f": {'; '.join(map(plain, load.too_large_reasons))}" * bool(load.too_large_reasons)
         yield (
-            "too large for it",
-            f"{load.jobs_too_large:,} jobs{part}" if load.jobs_too_large else "no job",
+            "never fit on it",
+            f"{_jobs(load.jobs_too_large)}{part}{why}" if load.jobs_too_large else "no job",
         )
 
 
@@ -249,7 +255,7 @@ def _quality(about: Description) -> Iterator[Fact]:
         yield "endings", ", ".join(texts[:MOST_STATUSES] + more)
         cut = about.censoring
         part = f", {_percentage(cut.gpu_time_share)} of the GPU time" if cut.jobs else ""
-        yield "censored", f"{cut.jobs:,} jobs ({_percentage(cut.jobs_share)}){part}"
+        yield "censored", f"{_jobs(cut.jobs)} ({_percentage(cut.jobs_share)}){part}"
     estimates, waits = about.estimates, about.waits
     if estimates.jobs_share > 0:
         ratio = number(estimates.ratio.quantiles["p50"], 2)

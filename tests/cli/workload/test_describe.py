@@ -45,7 +45,7 @@ def test_tables_are_printed(folder: Path):
     assert done.stdout.startswith("lab: 500 jobs over ")
     for words in ("of the 8 GPUs of 2x V100:4", "Sizes and run times", "Tenants, most GPU time"):
         assert words in done.stdout
-    assert "too large for it  no job" in done.stdout
+    assert "never fit on it  no job" in done.stdout
     assert done.stderr == ""
 
 

@@ -60,8 +60,8 @@ def describe(
         refuse_to_replace_page(out, overwrite=overwrite)
     machines = None if cluster is None else load_cluster(cluster)
     workload = load_source(source, cluster=machines, jobs=jobs, load=load, seed=seed, quiet=quiet)
-    fits = None if machines is None else _fits(workload, machines)
-    about = description_of(workload, cluster=machines, fits=fits)
+    fits, reasons = (None, ()) if machines is None else _fits(workload, machines)
+    about = description_of(workload, cluster=machines, fits=fits, reasons=reasons)
     account = read_account(source)
     if out is not None:
         write_workload_page(workload, about, out, account=account, command=command_line())
@@ -73,16 +73,21 @@ def describe(
         remark(f"Page: {out / 'report.html'}")
 
 
-def _fits(workload: Workload, machines: Cluster) -> BoolArray | None:
-    """Return which jobs the empty cluster could hold; None if it does not know their GPU types."""
+def _fits(workload: Workload, machines: Cluster) -> tuple[BoolArray | None, tuple[str, ...]]:
+    """Return which jobs the empty cluster could hold, and why not the others.
+
+    None if it does not know their GPU types.
+    """
     from yardmaster.engine.requests import shapes_of
+    from yardmaster.engine.unplaceable import unplaceable_reasons
     from yardmaster.errors import UnknownNameError
 
     try:
-        return shapes_of(workload, machines).of_job >= 0
+        shapes = shapes_of(workload, machines)
     except UnknownNameError as error:
         remark(f"Which jobs fit is unknown: {error}")
-        return None
+        return None, ()
+    return shapes.of_job >= 0, unplaceable_reasons(workload, machines, shapes)
 
 
 def _print(about: Description, account: Mapping[str, Any] | None) -> None:

@@ -10,7 +10,7 @@ const CAUSES = {
 };
 const OUTCOMES = {
   finished: "finished", running: "still running when the simulation was cut", queued: "still waiting when the simulation was cut",
-  unplaceable: "asks for more than the empty cluster could give", not_submitted: "not submitted before the simulation was cut",
+  unplaceable: "asks for what the empty cluster could not give", not_submitted: "not submitted before the simulation was cut",
   failed: "given up: it lost its nodes too often",
 };
 const MOST_SEGMENTS = 12;

@@ -6,6 +6,7 @@ when people want GPUs, whatever a scheduler makes of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,7 @@ class Load:
         tenants: the load each tenant offers, the largest first; they add up to `load`.
         jobs_too_large: jobs that the empty cluster could not hold; None if nobody looked.
         too_large_gpu_time_share: their share of all GPU time.
+        too_large_reasons: why it could not, alike jobs together.
     """
 
     cluster: str
@@ -66,6 +68,7 @@ class Load:
     tenants: tuple[TenantLoad, ...]
     jobs_too_large: int | None
     too_large_gpu_time_share: float
+    too_large_reasons: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +91,19 @@ class Demand:
     load: Load | None
 
 
-def demand_of(workload: Workload, cluster: Cluster | None, fits: BoolArray | None) -> Demand:
+def demand_of(
+    workload: Workload,
+    cluster: Cluster | None,
+    fits: BoolArray | None,
+    reasons: Sequence[str] = (),
+) -> Demand:
     """Sum up the demand, and the load on a cluster.
 
     Args:
         workload: the jobs.
         cluster: the machines, if known.
         fits: (jobs,) whether the empty cluster could hold each job; None if unknown.
+        reasons: why it could not hold the others, alike jobs together.
     """
     gpus = None if cluster is None else cluster.gpus
     return Demand(
@@ -102,7 +111,7 @@ def demand_of(workload: Workload, cluster: Cluster | None, fits: BoolArray | Non
         mean_gpus=workload.load(1),
         peak_hour=_peak(workload, HOUR_S, gpus),
         peak_day=_peak(workload, DAY_S, gpus),
-        load=None if cluster is None else _load(workload, cluster, fits),
+        load=None if cluster is None else _load(workload, cluster, fits, reasons),
     )
 
 
@@ -149,7 +158,9 @@ def _peak(workload: Workload, step_s: float, gpus: int | None) -> Peak | None:
     return Peak(begins_s, date_of(workload, begins_s), float(means[place]), load)
 
 
-def _load(workload: Workload, cluster: Cluster, fits: BoolArray | None) -> Load:
+def _load(
+    workload: Workload, cluster: Cluster, fits: BoolArray | None, reasons: Sequence[str]
+) -> Load:
     load = workload.load(cluster.gpus)
     work_s = gpu_time_s(workload)
     too_large_s = float("nan") if fits is None else float(work_s[~fits].sum())
@@ -163,4 +174,5 @@ def _load(workload: Workload, cluster: Cluster, fits: BoolArray | None) -> Load:
         ),
         jobs_too_large=None if fits is None else int(np.count_nonzero(~fits)),
         too_large_gpu_time_share=share(too_large_s, float(work_s.sum())),
+        too_large_reasons=tuple(reasons),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -100,7 +100,11 @@ class Description:
 
 
 def describe(
-    workload: Workload, *, cluster: Cluster | None = None, fits: BoolArray | None = None
+    workload: Workload,
+    *,
+    cluster: Cluster | None = None,
+    fits: BoolArray | None = None,
+    reasons: Sequence[str] = (),
 ) -> Description:
     """Say what is in a workload.
 
@@ -108,6 +112,7 @@ def describe(
         workload: the jobs.
         cluster: machines to tell the offered load for.
         fits: (jobs,) whether the empty cluster could hold each job; None if nobody looked.
+        reasons: why it could not hold the others, alike jobs together.
     """
     first_s, last_s = float(workload.submit_s[0]), float(workload.submit_s[-1])
     coverage = coverage_of(workload)
@@ -124,7 +129,7 @@ def describe(
         first_submit=date_of(workload, first_s),
         last_submit=date_of(workload, last_s),
         arrivals=arrivals_of(workload),
-        demand=demand_of(workload, cluster, fits),
+        demand=demand_of(workload, cluster, fits, reasons),
         sizes=sizes_of(workload),
         size_classes=size_classes_of(workload),
         duration_s=spread(workload.duration_s),
