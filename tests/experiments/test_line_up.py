@@ -163,6 +163,21 @@ def test_unfit_schedulers_are_named_before_anything_runs():
     assert seen == []
 
 
+def test_schedulers_refused_alike_are_told_together():
+    """The same reason is given once, with every scheduler and both ways out."""
+    missing = JOBS.estimate_s.copy()
+    missing[3] = np.nan
+    jobs = replace(JOBS, estimate_s=missing)
+    names = ["fifo+easy~estimate", "sjf+easy~estimate", "fifo+conservative~estimate"]
+    with pytest.raises(YardmasterError) as error:
+        refuse_unfit(parse_schedulers(names), jobs, PLAIN)
+    text = str(error.value)
+    assert text.startswith(f"{', '.join(names)}: each reads estimates, but 1 of ")
+    assert text.count("has none") == 1
+    assert "yardmaster workload predict" in text
+    assert "without ~estimate" in text
+
+
 def test_estimates_missing_in_a_later_workload_are_found_first():
     """The workload that somebody could object to is looked at, wherever it stands."""
     without = replace(JOBS, estimate_s=np.full(len(JOBS), np.nan))

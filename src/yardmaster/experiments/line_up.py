@@ -89,7 +89,7 @@ def parse_schedulers(names: Sequence[str | Scheduler | Order]) -> list[Scheduler
             found.setdefault(str(scheduler), scheduler)
         except YardmasterError as error:
             mistakes.append(error)
-    _raise_all(mistakes, "schedulers cannot be read")
+    _raise_all(mistakes, f"{len(mistakes)} schedulers cannot be read")
     if not found:
         raise YardmasterError("A comparison needs at least one scheduler.")
     return list(found.values())
@@ -111,7 +111,7 @@ def refuse_unfit(
     """
     # Compiling takes longer than to prepare so few jobs, and many more would not be worth the wait.
     compile_core: Compile = "never" if len(workload) <= MOST_UNCOMPILED else "auto"
-    mistakes: list[YardmasterError] = []
+    mistakes: list[tuple[Scheduler, YardmasterError]] = []
     for scheduler in schedulers:
         try:
             # A simulation that is cut at once is refused exactly when a whole one would be.
@@ -120,11 +120,24 @@ def refuse_unfit(
                 compatibility=compatibility, compile_core=compile_core, announce=announce,
             )  # fmt: skip
         except YardmasterError as error:
-            mistakes.append(error)
-    _raise_all(mistakes, "schedulers cannot run here")
+            mistakes.append((scheduler, error))
+    _raise_all(_alike(mistakes), f"{len(mistakes)} schedulers cannot run here")
 
 
-def _raise_all(mistakes: Sequence[YardmasterError], what: str) -> None:
+def _alike(mistakes: Sequence[tuple[Scheduler, YardmasterError]]) -> list[YardmasterError]:
+    """Return one mistake for all schedulers that cannot run for the same reason."""
+    alike: dict[str, list[tuple[Scheduler, YardmasterError]]] = {}
+    for scheduler, error in mistakes:
+        alike.setdefault(str(error).removeprefix(f"{scheduler} "), []).append((scheduler, error))
+    return [
+        group[0][1]
+        if len(group) == 1
+        else YardmasterError(f"{', '.join(str(who) for who, _ in group)}: each {reason}")
+        for reason, group in alike.items()
+    ]
+
+
+def _raise_all(mistakes: Sequence[YardmasterError], heading: str) -> None:
     """Raise the only mistake as it is, several as one error with a line each."""
     if len(mistakes) == 1:
         raise mistakes[0]
@@ -132,7 +145,7 @@ def _raise_all(mistakes: Sequence[YardmasterError], what: str) -> None:
         lines = "\n".join(f"  - {mistake}" for mistake in mistakes)
         are_names = all(isinstance(mistake, UnknownNameError) for mistake in mistakes)
         kind = UnknownNameError if are_names else YardmasterError
-        raise kind(f"{len(mistakes)} {what}:\n{lines}")
+        raise kind(f"{heading}:\n{lines}")
 
 
 def default_schedulers(

@@ -363,7 +363,9 @@ def _estimates(workload: Workload, scheduler: Scheduler) -> FloatArray | None:
     if len(missing):
         raise InvalidWorkloadError(
             f"{scheduler} reads estimates, but {len(missing)} of {len(workload)} jobs of"
-            f" {workload.name!r} have none (first: row {missing[0]}, id {workload.id[missing[0]]})."
-            " Use the scheduler without ~estimate to read true durations."
+            f" {workload.name!r} {'has' if len(missing) == 1 else 'have'} none (first: row"
+            f" {missing[0]}, id {workload.id[missing[0]]}). Let `yardmaster workload predict FILE"
+            " --keep-existing -o NEW.parquet` write estimates for them, or use the scheduler"
+            " without ~estimate to read true durations."
         )
     return workload.estimate_s
