@@ -29,6 +29,7 @@ JOBS = Workload.of(submit_s=[0, 1], duration_s=[1, 1], tenant=["vc1", "vc2"])
         (replacing("4x V100=1x H100:8"), 16, "replace 4x V100 by 1x H100:8"),
         (resizing("+2"), 56, "+2 nodes"),
         (resizing("-1"), 32, "−1 node"),
+        (resizing("-1", unit="GPU"), 32, "−1 GPU"),
         (scaling_load(1.2), 40, "load × 1.2"),
     ],
 )

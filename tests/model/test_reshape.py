@@ -128,6 +128,22 @@ def test_resizing_takes_the_commonest_nodes(mixed):
     assert resize(mixed, 1, parse_nodes("A100:8")).gpus == mixed.gpus + 8
 
 
+def test_a_pool_grows_by_gpus():
+    """A pool has no node borders: a node more is a GPU more, nodes count by their GPUs."""
+    pool = Cluster.pool(100)
+    assert most_common_nodes(pool) == (100, "V100", 1)
+    grown = resize(pool, 4)
+    assert grown.is_pool
+    assert (grown.gpus, grown.nodes, grown.name) == (104, 1, "pool of 100 + 4 GPUs")
+    assert resize(pool, -1).gpus == 99
+    assert add_nodes(pool, "2x V100:8").gpus == 116
+    assert remove_nodes(pool, "2x V100:8").gpus == 84
+    with pytest.raises(InvalidClusterError, match="nothing would be left"):
+        resize(pool, -100)
+    with pytest.raises(InvalidClusterError, match=r"one type, here V100.* write --nodes \+16\."):
+        add_nodes(pool, "2x A100:8")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -145,9 +161,7 @@ def test_impossible_removals_name_the_change(mixed, change, message):
 
 
 def test_other_impossible_changes(mixed):
-    """Pools have no nodes, a cluster cannot vanish, unknown types stay unknown."""
-    with pytest.raises(InvalidClusterError, match="pool has no nodes"):
-        add_nodes(Cluster.pool(8), "1x V100:8")
+    """A cluster cannot vanish, unknown types stay unknown."""
     with pytest.raises(InvalidClusterError, match="nothing would be left"):
         remove_nodes(Cluster.of("2x V100:8"), "2x V100")
     with pytest.raises(UnknownNameError, match="H100"):

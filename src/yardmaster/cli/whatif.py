@@ -42,7 +42,8 @@ def whatif(
     nodes: Annotated[
         tuple[str, ...],
         Parameter(
-            allow_leading_hyphen=True, help="More or fewer of the commonest nodes: +4 or -2."
+            allow_leading_hyphen=True,
+            help="More or fewer of the commonest nodes: +4 or -2; of a pool, GPUs.",
         ),
     ] = (),
     replace: Annotated[

@@ -41,7 +41,7 @@ def run_whatif(
     question = plan.whatif or WhatIfQuestion()
     started = datetime.now(UTC)
     machines = plan.make_cluster()
-    changes = changes_of(question, workloads)
+    changes = changes_of(question, workloads, unit=make.unit_of(machines))
     found = whatif(
         workloads,
         machines,
@@ -66,12 +66,14 @@ def run_whatif(
     return found
 
 
-def changes_of(question: WhatIfQuestion, workloads: Sequence[Workload]) -> list[make.Change]:
-    """Return every change that was named."""
+def changes_of(
+    question: WhatIfQuestion, workloads: Sequence[Workload], *, unit: str = "node"
+) -> list[make.Change]:
+    """Return every change that was named; `unit` is what the cluster grows by."""
     return [
         *map(make.adding, question.add),
         *map(make.removing, question.remove),
-        *map(make.resizing, question.nodes),
+        *(make.resizing(text, unit=unit) for text in question.nodes),
         *map(make.replacing, question.replace),
         *(make.changing_quota(text, workloads) for text in question.quota),
         *map(make.scaling_load, question.scale_load),

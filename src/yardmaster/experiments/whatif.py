@@ -23,7 +23,7 @@ from yardmaster.experiments.line_up import (
     hardest,
     refuse_unfit,
 )
-from yardmaster.experiments.whatif_changes import Change, Sweep, Target, resizing
+from yardmaster.experiments.whatif_changes import Change, Sweep, Target, resizing, unit_of
 from yardmaster.experiments.whatif_rows import (
     Outcome,
     Role,
@@ -180,19 +180,21 @@ def _search(inquiry: _Inquiry, target: Target, kind: Nodes) -> str:
     the answer in words.
     """
     tried: dict[int, WhatIfRow] = {0: inquiry.rows[0]}
-    before = len(inquiry.rows)
+    before, unit = len(inquiry.rows), unit_of(inquiry.cluster)
+    is_pool = inquiry.cluster.is_pool
 
     def meets(nodes: int) -> bool:
         if nodes not in tried:
-            tried[nodes] = inquiry.add("search", resizing(nodes, kind), nodes)
+            tried[nodes] = inquiry.add("search", resizing(nodes, kind, unit), nodes)
         return target.is_met(tried[nodes].metrics[target.metric].mean)
 
-    most = MOST_TIMES * inquiry.cluster.nodes
+    most = MOST_TIMES * (inquiry.cluster.gpus if is_pool else inquiry.cluster.nodes)
     found = fewest(meets, most)
     inquiry.rows[before:] = [
         replace(tried[nodes], is_answer=nodes == found) for nodes in sorted(tried) if nodes
     ]
-    name = f"nodes of {kind.type_name}" + (f":{kind.gpus}" if kind.gpus else "")
+    name = f"{unit}s of {kind.type_name}"
+    name += f":{kind.gpus}" if kind.gpus and not is_pool else ""
     if found is None:
         return f"{target} is not met even with {most} more {name}."
     if found == 0:

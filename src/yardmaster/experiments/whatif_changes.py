@@ -90,16 +90,25 @@ def replacing(text: str) -> Change:
     )
 
 
-def resizing(text: str | int, like: Nodes | None = None) -> Change:
-    """More or fewer nodes of the commonest kind (or of the kind `like`): `+4` or `-2`."""
+def unit_of(cluster: Cluster) -> str:
+    """Return what a cluster grows by: a `node`, or a `GPU` of a pool, which has no nodes."""
+    return "GPU" if cluster.is_pool else "node"
+
+
+def resizing(text: str | int, like: Nodes | None = None, unit: str = "node") -> Change:
+    """More or fewer nodes of the commonest kind (or of the kind `like`): `+4` or `-2`.
+
+    `unit` is what they are called (see `unit_of`).
+    """
     try:
         nodes = int(text)
     except ValueError:
         raise YardmasterError(
             f"Cannot read --nodes {text!r}: write a whole number such as +4 or -2."
         ) from None
-    plural = "node" if abs(nodes) == 1 else "nodes"
-    kind = "" if like is None else f" of {like.type_name}" + (f":{like.gpus}" if like.gpus else "")
+    plural = unit if abs(nodes) == 1 else f"{unit}s"
+    kind = "" if like is None else f" of {like.type_name}"
+    kind += f":{like.gpus}" if like is not None and like.gpus and unit == "node" else ""
     return Change(
         f"{nodes:+d} {plural}{kind}".replace("-", "−") if nodes else "as it is",
         lambda cluster: resize(cluster, nodes, like),
@@ -175,8 +184,9 @@ def sweeping(text: str, cluster: Cluster) -> Sweep:
     if any(amount != round(amount) for amount in amounts):
         raise YardmasterError(f"Cannot read --sweep {text!r}: nodes come in whole numbers.")
     like = parse_nodes(match["kind"]) if match["kind"] else most_common_nodes(cluster)
-    changes = tuple(resizing(round(amount), like) for amount in amounts)
-    return Sweep(f"nodes of {like.type_name} more or fewer than today", amounts, changes)
+    unit = unit_of(cluster)
+    changes = tuple(resizing(round(amount), like, unit) for amount in amounts)
+    return Sweep(f"{unit}s of {like.type_name} more or fewer than today", amounts, changes)
 
 
 def _steps(text: str, low: str, high: str, step: str | None) -> tuple[float, ...]:

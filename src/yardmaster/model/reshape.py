@@ -54,15 +54,16 @@ def add_nodes(cluster: Cluster, nodes: str | Nodes) -> Cluster:
     """Return the cluster with more nodes, in a rack of their own behind all others.
 
     A node of a type and size that the cluster has already gets the same host as the last such
-    node. GPUs per node may be left out for a type the cluster has.
+    node. GPUs per node may be left out for a type the cluster has. A pool gets the nodes' GPUs.
 
     Raises:
-        InvalidClusterError: if the cluster is a pool, or the GPUs per node are unknown.
+        InvalidClusterError: if the GPUs per node are unknown, or a pool has another type.
         UnknownNameError: if nobody knows the GPU type.
     """
     wanted = parse_nodes(nodes) if isinstance(nodes, str) else nodes
     change = f"Cannot add {_text(wanted)} to {cluster.name}"
-    _refuse_pool(cluster, change)
+    if cluster.is_pool:
+        return _resized_pool(cluster, wanted, 1, change)
     kind = _known_type(cluster, wanted.type_name)
     kinds = cluster.gpu_types if kind in cluster.gpu_types else (*cluster.gpu_types, kind)
     type_number = kinds.index(kind)
@@ -89,12 +90,15 @@ def add_nodes(cluster: Cluster, nodes: str | Nodes) -> Cluster:
 def remove_nodes(cluster: Cluster, nodes: str | Nodes) -> Cluster:
     """Return the cluster without the last nodes of a type; all others keep everything.
 
+    A pool loses as many GPUs as the nodes have.
+
     Raises:
         InvalidClusterError: if there are not so many of that type, or nothing would be left.
     """
     wanted = parse_nodes(nodes) if isinstance(nodes, str) else nodes
     change = f"Cannot remove {_text(wanted)} from {cluster.name}"
-    _refuse_pool(cluster, change)
+    if cluster.is_pool:
+        return _resized_pool(cluster, wanted, -1, change)
     names = [kind.name for kind in cluster.gpu_types]
     keys = [type_key(name) for name in names]
     if type_key(wanted.type_name) not in keys:
@@ -127,7 +131,12 @@ def replace_nodes(cluster: Cluster, old: str | Nodes, new: str | Nodes) -> Clust
 
 
 def most_common_nodes(cluster: Cluster) -> Nodes:
-    """Return the kind of node there are most of, with their number; the first of equals."""
+    """Return the kind of node there are most of, with their number; the first of equals.
+
+    A pool has no node borders: there, a node is one GPU.
+    """
+    if cluster.is_pool:
+        return Nodes(cluster.gpus, cluster.gpu_types[0].name, 1)
     kinds, first, counts = np.unique(
         np.stack([cluster.node_type, cluster.node_gpus]), axis=1,
         return_index=True, return_counts=True,
@@ -186,9 +195,22 @@ def _text(nodes: Nodes) -> str:
     return f"{nodes.number}x {nodes.type_name}{size}"
 
 
-def _refuse_pool(cluster: Cluster, change: str) -> None:
-    if cluster.is_pool:
-        raise InvalidClusterError(f"{change}: a pool has no nodes; name another pool instead.")
+def _resized_pool(cluster: Cluster, nodes: Nodes, sign: int, change: str) -> Cluster:
+    """Return a pool with more GPUs (sign 1), or fewer (−1): it has no nodes to add them as."""
+    own = cluster.gpu_types[0].name
+    amount = nodes.number * (nodes.gpus or 1)
+    if type_key(nodes.type_name) != type_key(own) or len(cluster.gpu_types) > 1:
+        raise InvalidClusterError(
+            f"{change}: a pool has GPUs of one type, here {own}, and no nodes. For {amount} "
+            f"{'more' if sign > 0 else 'fewer'} of them write --nodes {sign * amount:+d}."
+        )
+    gpus = cluster.gpus + sign * amount
+    if gpus < 1:
+        raise InvalidClusterError(f"{change}: nothing would be left.")
+    if gpus > LARGEST_CLUSTER_GPUS:
+        raise InvalidClusterError(f"{change}: more than {LARGEST_CLUSTER_GPUS:,} GPUs.")
+    name = f"{cluster.name} {'+' if sign > 0 else '−'} {amount} GPU{'s' * (amount != 1)}"
+    return replace(cluster, node_gpus=np.array([gpus], cluster.node_gpus.dtype), name=name)
 
 
 def _known_type(cluster: Cluster, name: str) -> GpuType:
