@@ -112,6 +112,6 @@ def eta(
         moment, forecast = run_eta(plan, samples, folder, progress=report)
         write_eta_page(moment, forecast, folder, command=command_line())
     style = "json" if json else format
-    print_table(eta_table(forecast, title=moment_title(moment)), style)
+    print_table(eta_table(forecast, title=moment_title(moment)), style, quiet=quiet)
     if not quiet and style == "table":
         remark(f"\n{headline(forecast)}\nReport: {path / 'report.html'}")

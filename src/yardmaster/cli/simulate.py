@@ -108,7 +108,7 @@ def simulate(
         from yardmaster.cli import watching
 
         watching.watch(schedule, seconds=watch_s)
-    print_table(summary_table(schedule, summary), "json" if json else format)
+    print_table(summary_table(schedule, summary), "json" if json else format, quiet=quiet)
     if not quiet:
         if why:
             remark(_decisions_in(path / "why.jsonl"))

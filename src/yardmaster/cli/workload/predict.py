@@ -85,7 +85,8 @@ def predict(
     result = filled(past, method, predictions[method], keep_existing=keep_existing)
     if out is not None:
         write_table(result, out, overwrite=overwrite)
-    print_table(score_table(workload, method, predictions, result), "json" if json else format)
+    table = score_table(workload, method, predictions, result)
+    print_table(table, "json" if json else format, quiet=quiet)
     if not quiet:
         remark("Nothing is written; -o names a file." if out is None else f"Job table: {out}")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yardmaster.workloads.traces.reading.account import Dropped, Ledger, Stage
+from yardmaster.workloads.traces.reading.account import Account, Dropped, Ledger, Stage, in_brief
 
 
 @given(st.integers(0, 10**9), st.lists(st.integers(0, 10**6), max_size=5), st.integers(-3, 3))
@@ -66,3 +66,28 @@ def test_lines_name_examples():
         "  dropped 1,500: cannot be read (line 2, …)"
         in ledger.closed(time_zone="", begins="").lines()
     )
+
+
+def test_an_import_in_brief():
+    """One line stands for all notes of the import, with the jobs kept; other notes stay."""
+    notes = (
+        "import: 32 rows of may.txt read, 31 kept",
+        "import: dropped 1: cannot be read",
+        "import: 1,031 jobs read, 1,024 kept",
+        "import: time zone: unknown",
+        "the first 10 of 24 jobs",
+    )
+    assert in_brief(notes) == (
+        "import: 1,024 of 32 jobs kept; `yardmaster workload describe FILE` tells why",
+        "the first 10 of 24 jobs",
+    )
+    assert in_brief(notes[-1:]) == notes[-1:]
+    joined = ("import: 9 rows of a.csv read, 9 kept", *notes)
+    assert in_brief(joined)[0].startswith("import: 1,024 of 1,031 jobs kept; ")
+
+
+def test_notes_of_an_import_say_nothing_twice():
+    """Remarks are not announced as notes again, and nothing is said of columns that are there."""
+    account = Account("slurm", ("a.txt",), (Stage("jobs", 2, 2),), remarks=("it rains",))
+    assert "import: it rains" in account.notes()
+    assert not any("columns missing" in note for note in account.notes())

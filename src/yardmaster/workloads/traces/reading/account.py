@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -9,8 +10,14 @@ from typing import Any
 IMPORTED = "import: "
 """How notes begin that come from an account."""
 
+REMARK = "note: "
+"""How lines of an account begin that are remarks."""
+
 FILES_NAMED = 4
 """How many files the lines of an account name before the rest are counted."""
+
+
+_STAGE = re.compile(r"import: (?P<read>[\d,]+) .* read, (?P<kept>[\d,]+) kept$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +109,28 @@ class Account:
         lines += [f"changed: {count:,} jobs {what}" for what, count in self.changed.items()]
         lines.append(f"time zone: {self.time_zone or 'none: the trace has no dates'}")
         lines.append(f"second 0: {self.begins or 'the first second of the trace'}")
-        lines.append(f"columns missing: {', '.join(self.missing_columns) or 'none'}")
-        return lines + [f"note: {remark}" for remark in self.remarks]
+        if self.missing_columns:
+            lines.append(f"columns missing: {', '.join(self.missing_columns)}")
+        return lines + [f"{REMARK}{remark}" for remark in self.remarks]
 
     def notes(self) -> tuple[str, ...]:
         """Return what travels with the workload: the account without its table of files."""
-        return tuple(f"{IMPORTED}{line.strip()}" for line in self.lines()[1:])
+        told = (line.strip().removeprefix(REMARK) for line in self.lines()[1:])
+        return tuple(f"{IMPORTED}{line}" for line in told)
+
+
+def in_brief(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return a workload's notes with one line in place of all that its import noted."""
+    notes = tuple(notes)
+    imported = [note for note in notes if IMPORTED in note]
+    if not imported:
+        return notes
+    counts = [match for note in imported if (match := _STAGE.search(note))]
+    # Two stages are rows and the jobs made of them; where there are more, tables were joined.
+    first = counts[0] if len(counts) == 2 else counts[-1] if counts else None
+    kept = "" if first is None else f"{counts[-1]['kept']} of {first['read']} jobs kept; "
+    line = f"{IMPORTED}{kept}`yardmaster workload describe FILE` tells why"
+    return (line, *(note for note in notes if IMPORTED not in note))
 
 
 def _counted(entry: Dropped) -> str:
