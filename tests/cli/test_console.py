@@ -59,6 +59,23 @@ def test_logs_get_plain_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert line.endswith(" s left: sjf+easy")
 
 
+def test_compiling_does_not_spoil_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """The step in which something was compiled says nothing about the pace."""
+    clock = iter([0.0, 0.0, 0.0, 100.0, 100.0, 102.0, 102.0, 104.0, 104.0])
+    monkeypatch.setattr(console, "LINE_EVERY_S", 0.0)
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    with console.progress(quiet=False) as report:
+        assert report is not None
+        report("fifo", 0, 5)
+        console.announce("Compiling …")
+        report("sjf", 1, 5)
+        report("saf", 2, 5)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["Compiling …", "1/5 simulations: sjf", "2/5 simulations, 0.5/s, 6 s left: saf"]
+
+
 def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]):
     """Asked to be quiet, nothing is reported."""
     with console.progress(quiet=True) as report:

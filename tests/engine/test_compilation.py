@@ -1,5 +1,6 @@
 """One source, several ways to run it: the same results, and machine code kept where it can be."""
 
+import importlib.util
 import json
 import os
 import shutil
@@ -7,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
+import numba
 import pytest
 
 from yardmaster.engine import compilation
@@ -103,11 +106,8 @@ def test_compilation_is_announced_once_per_machine(tmp_path):
     assert "AGAIN" not in first
     version = next((tmp_path / "yardmaster").iterdir())
     (version / "plain" / "events.replay-84.py311.1.nbc").touch()
-    second = run(ANNOUNCED, **folder)
-    assert "False" not in second
-    assert "ANNOUNCED True Compiling" in second
-    (version / "real" / "events.replay-84.py311.1.nbc").touch()
-    assert run(ANNOUNCED, **folder) == ""
+    assert run(ANNOUNCED, **folder) == first  # that file is not of this installation
+    assert "False" not in run(ANNOUNCED)  # compiled before the tests began
 
 
 def test_modules_stay_plain():
@@ -180,6 +180,27 @@ def test_unwritable_cache_falls_back(monkeypatch, tmp_path, numba_config, is_rea
     assert folder.is_dir()
     assert folder.parent == tmp_path
     assert not compilation.is_cached(is_real=is_real)
+
+
+def test_machine_code_of_another_installation_does_not_count(tmp_path, numba_config):
+    """Code is on disk once it has been made, but not for the same source at another place."""
+    numba_config.CACHE_DIR = str(tmp_path / "cache")
+    source = tmp_path / "tiny.py"
+    source.write_text("def one():\n    return 1\n")
+
+    def loaded(source: Path) -> Any:
+        spec = importlib.util.spec_from_file_location("tiny", source)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return numba.njit(cache=True)(module.one)
+
+    first = loaded(source)
+    assert not compilation.is_on_disk(first)
+    assert first() == 1
+    assert compilation.is_on_disk(loaded(source))
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = shutil.copy(source, tmp_path / "elsewhere")
+    assert not compilation.is_on_disk(loaded(Path(elsewhere)))
 
 
 CORE_FILES = (

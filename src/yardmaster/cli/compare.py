@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from yardmaster.cli.console import progress, remark
+from yardmaster.cli.console import announce, progress, remark
 from yardmaster.cli.options import (
     ClusterOption,
     CompatibilityOption,
@@ -106,11 +106,11 @@ def compare(
         new_run_directory(path, overwrite=overwrite) as folder,
         progress(quiet=quiet) as report,
     ):
-        announce = None if quiet else remark
-        result = run_comparison(plan, samples, folder, progress=report, announce=announce)
+        told = None if quiet else announce
+        result = run_comparison(plan, samples, folder, progress=report, announce=told)
         write_report(result, folder / "report.html", command=command_line())
     style = "json" if json else format
-    print_table(comparison_table(result), style)
+    print_table(comparison_table(result), style, quiet=quiet)
     if not quiet and style == "table":
         remark(f"\n{headline(result)}\nReport: {path / 'report.html'}")
 

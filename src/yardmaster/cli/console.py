@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,6 +64,52 @@ def colours() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
+@dataclass(slots=True)
+class _Pace:
+    """How fast things get done; a step in which something was compiled says nothing about it."""
+
+    last_s: float
+    done: int = 0
+    counted: int = 0
+    spent_s: float = 0.0
+    is_spoilt: bool = False
+
+    def words(self, done: int, total: int) -> str:
+        """Return rate and time left as of now; nothing while they are unknown."""
+        now_s = time.monotonic()
+        if not self.is_spoilt:
+            self.spent_s += now_s - self.last_s
+            self.counted += done - self.done
+        if done > self.done:
+            self.is_spoilt = False
+        self.last_s, self.done = now_s, done
+        if self.counted <= 0:
+            return ""
+        rate = self.counted / max(self.spent_s, 1e-9)
+        return f"{rate:.1f}/s, {(total - done) / rate:.0f} s left"
+
+
+_paces: list[_Pace] = []
+"""Paces of the work that is going on."""
+
+
+@contextmanager
+def _pace() -> Iterator[_Pace]:
+    pace = _Pace(time.monotonic())
+    _paces.append(pace)
+    try:
+        yield pace
+    finally:
+        _paces.remove(pace)
+
+
+def announce(text: str) -> None:
+    """Print that something is compiled first, and leave that time out of rates."""
+    remark(text)
+    for pace in _paces:
+        pace.is_spoilt = True
+
+
 @contextmanager
 def progress(*, quiet: bool, things: str = "simulations") -> Iterator[Progress | None]:
     """Show how far long work is: a bar on a terminal, a line now and then elsewhere.
@@ -77,7 +124,8 @@ def progress(*, quiet: bool, things: str = "simulations") -> Iterator[Progress |
         with _bar() as report:
             yield report
     else:
-        yield _lines(things)
+        with _lines(things) as report:
+            yield report
 
 
 @contextmanager
@@ -87,7 +135,6 @@ def _bar() -> Iterator[Progress]:
         BarColumn,
         MofNCompleteColumn,
         TextColumn,
-        TimeRemainingColumn,
     )
     from rich.progress import (
         Progress as Bar,
@@ -97,32 +144,30 @@ def _bar() -> Iterator[Progress]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[pace]}"),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, rate="")
-        begun = time.monotonic()
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar, _pace() as pace:
+        task = bar.add_task("", total=None, pace="")
 
         def report(label: str, done: int, total: int) -> None:
-            rate = f"{done / max(time.monotonic() - begun, 1e-9):.1f}/s" if done else ""
-            bar.update(task, description=label[:48], completed=done, total=total, rate=rate)
+            words = pace.words(done, total)
+            bar.update(task, description=label[:48], completed=done, total=total, pace=words)
 
         yield report
 
 
-def _lines(things: str) -> Progress:
-    begun = last = time.monotonic()
+@contextmanager
+def _lines(things: str) -> Iterator[Progress]:
+    last = time.monotonic()
 
-    def report(label: str, done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last < LINE_EVERY_S or done == 0:
-            return
-        last = now
-        rate = done / (now - begun)
-        remark(
-            f"{done}/{total} {things}, {rate:.1f}/s, {(total - done) / rate:.0f} s left: {label}"
-        )
+    with _pace() as pace:
 
-    return report
+        def report(label: str, done: int, total: int) -> None:
+            nonlocal last
+            words, now = pace.words(done, total), time.monotonic()
+            if now - last < LINE_EVERY_S or done == 0:
+                return
+            last = now
+            remark(", ".join(filter(None, [f"{done}/{total} {things}", words])) + f": {label}")
+
+        yield report

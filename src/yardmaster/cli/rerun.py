@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from yardmaster.cli.console import progress, remark, say, say_json
+from yardmaster.cli.console import announce, progress, say, say_json
 from yardmaster.cli.options import JsonOption, QuietOption
 
 if TYPE_CHECKING:
@@ -73,15 +73,15 @@ def _carry_out(
     from yardmaster.report.html import write_report
     from yardmaster.report.question_pages import write_eta_page, write_whatif_page
 
-    announce = None if quiet else remark
+    told = None if quiet else announce
     match plan.command:
         case "simulate":
-            run_simulation(plan, workloads[0], folder, announce=announce)
+            run_simulation(plan, workloads[0], folder, announce=told)
         case "compare":
-            result = run_comparison(plan, workloads, folder, progress=report, announce=announce)
+            result = run_comparison(plan, workloads, folder, progress=report, announce=told)
             write_report(result, folder / "report.html", command=command)
         case "whatif":
-            found = run_whatif(plan, workloads, folder, progress=report, announce=announce)
+            found = run_whatif(plan, workloads, folder, progress=report, announce=told)
             write_whatif_page(found, folder, command=command)
         case "eta":
             moment, forecast = run_eta(plan, workloads, folder, progress=report)

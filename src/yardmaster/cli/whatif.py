@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from yardmaster.cli.console import progress, remark
+from yardmaster.cli.console import announce, progress, remark
 from yardmaster.cli.options import (
     ClusterOption,
     FormatOption,
@@ -129,9 +129,9 @@ def _answer(plan: Plan, out: Path | None, style: str, *, overwrite: bool, quiet:
         new_run_directory(path, overwrite=overwrite) as folder,
         progress(quiet=quiet) as report,
     ):
-        announce = None if quiet else remark
-        found = run_whatif(plan, samples, folder, progress=report, announce=announce)
+        told = None if quiet else announce
+        found = run_whatif(plan, samples, folder, progress=report, announce=told)
         write_whatif_page(found, folder, command=command_line())
-    print_table(whatif_table(found), style)
+    print_table(whatif_table(found), style, quiet=quiet)
     if not quiet and style == "table":
         remark(f"\n{headline(found)}\nReport: {path / 'report.html'}")

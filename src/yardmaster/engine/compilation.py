@@ -168,8 +168,28 @@ def cache_folder(*, is_real: bool = False, more: Path | None = None) -> Path:
 
 
 def is_cached(*, is_real: bool = False) -> bool:
-    """Whether this version has been compiled on this machine before."""
-    return any(cache_folder(is_real=is_real).rglob("events.replay*.nbc"))
+    """Whether this installation has been compiled on this machine before."""
+    folder = cache_folder(is_real=is_real)
+    if not any(folder.rglob("events.replay*.nbc")):
+        return False  # without loading Numba
+    return is_on_disk(compiled_functions(CORE_MODULES, folder, is_real=is_real)["events.replay"])
+
+
+def is_on_disk(function: Any) -> bool:
+    """Whether a compiled function's machine code can be read back, instead of being made.
+
+    Numba goes by the path of the sources too: where the same version is installed elsewhere, the
+    files of the other installation lie in the folder, and are of no use.
+    """
+    try:
+        return bool(function._cache._cache_file._load_index())  # noqa: SLF001  (nobody else knows)
+    except (AttributeError, EOFError, OSError, ValueError):
+        return False
+
+
+def announcement(what: str, *, minutes: str = "about a minute") -> str:
+    """Return what users read before the first use of compiled code."""
+    return f"Compiling {what} for this machine, once: {minutes} …"
 
 
 def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool = False) -> None:
@@ -180,10 +200,10 @@ def compile_core(announce: Callable[[str], None] | None = None, *, is_real: bool
     """
     if is_real in _compiled:
         return
-    if announce is not None and not is_cached(is_real=is_real):
-        took = "a minute" if is_real else "half a minute"
-        announce(f"Compiling the simulation core (once per version, up to {took}) …")
     made = compiled_functions(CORE_MODULES, cache_folder(is_real=is_real), is_real=is_real)
+    if announce is not None and not is_on_disk(made["events.replay"]):
+        took = "a minute or two" if is_real else "about a minute"
+        announce(announcement("the simulation core", minutes=took))
     _compiled[is_real] = Core(
         replay=made["events.replay"],
         start_planned=made["events.start_planned"],

@@ -68,11 +68,11 @@ def compiled(announce: Callable[[str], None] | None = None, *, is_real: bool = F
     """Return the functions compiled; machine code is made on the first call and kept on disk."""
     if is_real not in _compiled:
         folder = cache_folder(is_real=is_real)
-        if announce is not None and not any(folder.rglob("many.step_many*.nbc")):
-            announce("Compiling the choice of schedulers (once per version, up to a minute) …")
         made: dict[str, Any] = compilation.compiled_functions(
             compilation.CORE_MODULES + CHOOSING_MODULES, folder, is_real=is_real
         )
+        if announce is not None and not compilation.is_on_disk(made["many.step_many"]):
+            announce(compilation.announcement("the choice of schedulers"))
         functions = {name: made[place] for name, place in _ENTRY_POINTS.items()}
         _compiled[is_real] = Choosing(**functions, is_compiled=True)
     return _compiled[is_real]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from yardmaster.engine.compilation import is_cached
+from yardmaster.engine.compilation import announcement, is_cached
 from yardmaster.engine.replay import Compile
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.compare import COMPILE_ABOVE_JOB_RUNS, Progress
@@ -252,7 +252,7 @@ class _Work:
             if jobs * len(self.missing) > COMPILE_ABOVE_JOB_RUNS:
                 compile_core = "always"
         if compile_core == "always" and not is_cached():
-            self.announce("Compiling the simulation core (once per version, up to half a minute) …")
+            self.announce(announcement("the simulation core"))
         for scheduler in self.suite.schedulers:
             if not is_fixed(scheduler):
                 with suppress(Exception):
