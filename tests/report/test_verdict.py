@@ -56,6 +56,23 @@ def test_better_than_the_baseline_is_not_better_than_all(two):
     assert "not clearly better than every other" in text
 
 
+def test_exact_ties_are_no_difference(two):
+    """Where all have the same value nobody leads, and the reason is told if nobody waited."""
+    tied = two((0.0, 0.0, 0.0), is_winner=False, information="clairvoyant")
+
+    def with_metric(name, value, found):
+        rows = (
+            replace(row, metrics=row.metrics | {name: Estimate(value, value, value)})
+            for row in found.rows
+        )
+        return replace(found, rows=tuple(rows))
+
+    same = with_metric("mean_wait_s", 5.0, with_metric("mean_jct_s", 60.0, tied))
+    assert headline(same) == "No difference: mean JCT is the same under all 2 schedulers."
+    idle = with_metric("mean_wait_s", 0.0, same)
+    assert headline(idle).endswith("under all 2 schedulers: no job ever waited.")
+
+
 def test_one_measurement_has_no_verdict(two):
     """Without an interval the difference is reported, and doubted."""
     text = headline(two((-0.2, nan, nan), is_winner=False))

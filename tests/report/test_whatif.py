@@ -67,6 +67,22 @@ def test_without_a_target_the_best_change_is_told():
     jobs = simple(jobs=120, seed=0, gpus=16, load=1.1, max_gpus=4)
     found = whatif(jobs, CLUSTER, "fifo", [removing("1x V100"), adding("4x V100:4")])
     assert "“add 4x V100:4”: −" in headline(found)
+    assert any("[low, high]" in line for line in whatif_table(found).legend)
+
+
+def test_without_intervals_none_are_explained():
+    """Where differences have no intervals, neither sentence nor legend speaks of them."""
+    jobs = simple(jobs=120, seed=0, gpus=16, load=1.1, max_gpus=4)
+    found = whatif(jobs, CLUSTER, "fifo", [adding("4x V100:4")], objective="p95_wait_s")
+    assert headline(found).endswith("without an interval.")
+    assert not any("[low, high]" in line for line in whatif_table(found).legend)
+
+
+def test_changes_that_change_nothing():
+    """Where nobody waits either way, the sentence says so."""
+    jobs = simple(jobs=20, seed=0, gpus=16, load=0.01, max_gpus=1)
+    found = whatif(jobs, CLUSTER, "fifo", [adding("4x V100:4")], objective="mean_jct_s")
+    assert headline(found).endswith("None of these changes makes a difference to it.")
 
 
 def test_figures_show_changes_sweep_and_search(found):

@@ -21,7 +21,7 @@ def headline(comparison: Comparison) -> str:
         return "Nothing was compared."
     best = comparison.rows[0]
     sentences = [_finding(comparison, best)]
-    if best.information == CLAIRVOYANT:
+    if best.information == CLAIRVOYANT and not _is_tie(comparison):
         sentences.append(_without_oracle(comparison))
     return " ".join(sentences)
 
@@ -54,9 +54,19 @@ def _finding(comparison: Comparison, best: ComparisonRow) -> str:
     return f"{name} {_change(comparison, best)}, and is better than every other scheduler."
 
 
+def _is_tie(comparison: Comparison) -> bool:
+    """Whether several schedulers have exactly the same value of the objective."""
+    values = {row.metrics[comparison.objective].mean for row in comparison.rows}
+    return len(comparison.rows) > 1 and len(values) == 1 and not isnan(values.pop())
+
+
 def _unclear_finding(comparison: Comparison, best: ComparisonRow) -> str:
     """Say what can be said where no scheduler is better than every other one."""
     title, name = metric_title(comparison.objective), plain(best.scheduler)
+    if _is_tie(comparison):
+        waits = [row.metrics["mean_wait_s"].mean for row in comparison.rows]
+        why = ": no job ever waited" if not any(waits) else ""
+        return f"No difference: {title} is the same under all {len(waits)} schedulers{why}."
     if best.scheduler == comparison.baseline:
         return f"No scheduler is clearly better: the baseline {name} leads in {title}, but barely."
     if isnan(best.difference.low):

@@ -87,7 +87,12 @@ def headline(found: WhatIf) -> str:
         return told
     ends = interval(difference.low, difference.high, 0, PERCENT, signed=True)
     change = f"{number(difference.mean, 0, PERCENT, signed=True)} % {ends}".rstrip()
-    clear = "" if _tone(name, difference) else ", not a clear difference"
+    if difference.mean == 0.0:
+        return f"{told} None of these changes makes a difference to it."
+    if isnan(difference.low):
+        clear = ", without an interval"
+    else:
+        clear = "" if _tone(name, difference) else ", not a clear difference"
     return f"{told} The best of these changes for it is “{plain(best.change)}”: {change}{clear}."
 
 
@@ -159,9 +164,12 @@ def _durations(found: WhatIf) -> Unit:
 
 
 def _legend(found: WhatIf) -> tuple[str, ...]:
+    shown = [row.differences[found.objective] for row in found.rows if row.role != "baseline"]
+    has_intervals = any(not isnan(each.low) for each in shown)
+    ends = f"; [low, high]: 95 % interval, paired over {found.units}" if has_intervals else ""
     first = (
         f"Each change alone, under {plain(found.scheduler)} ({found.information}). Δ: against the"
-        f" cluster as it is; [low, high]: 95 % interval, paired over {found.units}."
+        f" cluster as it is{ends}."
     )
     return (first, f"★ {plain(found.answer)}") if found.answer else (first,)
 
