@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from yardmaster.cli.check import check
+from yardmaster.errors import UnknownNameError
+from yardmaster.testing.targets import judge
 
 ORDERS = """
 def good(jobs):
@@ -59,3 +61,27 @@ def test_files_are_clusters_or_recipes(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "r.toml").write_text('durations = "lognormal:median=60,sigma=1"\n')
     check(str(tmp_path / "r.toml"))
     assert "conforms (recipe)" in capsys.readouterr().out
+
+
+def test_a_misspelt_column_is_answered_with_those_there_are(tmp_path: Path):
+    """The line, the nearest name and all columns are told, and the order is named once."""
+    file = tmp_path / "typo.py"
+    file.write_text(
+        "import yardmaster as ym\n\n\n@ym.order('typo')\ndef typo(jobs):\n    return jobs.gpu\n"
+    )
+    found = judge(f"{file}:typo")
+    (reason,) = [one.reason for one in found.verdicts if one.state == "broken"]
+    assert "(line 6 of typo.py)" in reason
+    assert "no column 'gpu'. Did you mean 'gpus'" in reason
+    assert "submit_s, gpus, priority" in reason
+    assert reason.count("The order") == 1
+
+
+def test_a_file_without_a_name_lists_its_orders(tmp_path: Path):
+    """Who names only the file reads what could be checked in it."""
+    file = tmp_path / "several.py"
+    file.write_text(
+        "import yardmaster as ym\n\n\n@ym.order('wide')\ndef wide(jobs):\n    return -jobs.gpus\n"
+    )
+    with pytest.raises(UnknownNameError, match=r"Its orders: .*several\.py:wide\."):
+        judge(str(file))

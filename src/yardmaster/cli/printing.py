@@ -10,10 +10,13 @@ from yardmaster.report.tables import Table
 from yardmaster.workloads.traces.reading.account import IMPORTED, in_brief
 
 
-def print_table(table: Table, style: str, *, quiet: bool = False) -> None:
+def print_table(
+    table: Table, style: str, *, quiet: bool = False, whole: str = "--format csv"
+) -> None:
     """Print a table as `table`, `markdown`, `csv`, `latex` or `json`.
 
-    What an import noted about the jobs is one line, and none with `quiet`; JSON has it all.
+    What an import noted about the jobs is one line, and none with `quiet`; JSON has it all. `whole`
+    is the option that shows all columns.
     """
     if style == "json":
         say_json({"notes": list(table.notes)} | to_dict(table))
@@ -21,7 +24,7 @@ def print_table(table: Table, style: str, *, quiet: bool = False) -> None:
     kept = (note for note in table.notes if not (quiet and IMPORTED in note))
     table = replace(table, notes=in_brief(kept))
     if style == "table":
-        say(to_terminal(table, width=width(), colour=colours()))
+        say(to_terminal(table, width=width(), colour=colours(), hint=f"; {whole} has all"))
     else:
         for note in table.notes:
             remark(f"Note: {note}")

@@ -25,10 +25,13 @@ NARROWEST_HEADER = 8
 _STYLES = {"better": "green", "worse": "red", "strong": "bold", "": ""}
 
 
-def to_terminal(table: Table, *, width: int = TERMINAL_WIDTH, colour: bool = False) -> str:
+def to_terminal(
+    table: Table, *, width: int = TERMINAL_WIDTH, colour: bool = False, hint: str = ""
+) -> str:
     """Write the table for a terminal of `width` characters.
 
-    The least important columns are left out until the rest fits, and the legend names them.
+    The least important columns are left out until the rest fits, and the legend names them, with a
+    hint where to see them.
     Without `colour` the text holds no escape codes, so it can be piped or saved.
     """
     from rich.console import Console
@@ -41,7 +44,7 @@ def to_terminal(table: Table, *, width: int = TERMINAL_WIDTH, colour: bool = Fal
         force_terminal=colour,
         legacy_windows=False,
     )
-    shown = _fitting(table, console)
+    shown = _fitting(table, console, hint)
     with console.capture() as capture:
         console.print(Text(shown.title, style="bold"))
         console.print(_rich(shown))
@@ -55,7 +58,7 @@ def _below(table: Table) -> tuple[str, ...]:
     return (*table.legend, *(f"Note: {note}" for note in table.notes))
 
 
-def _fitting(table: Table, console: Console) -> Table:
+def _fitting(table: Table, console: Console, hint: str) -> Table:
     """Leave out columns, least important first, until the table fits the console."""
     unlimited = console.options.update(max_width=100_000)
     shown = table
@@ -68,7 +71,7 @@ def _fitting(table: Table, console: Console) -> Table:
     hidden = [column.header for column in table.columns if column not in shown.columns]
     if not hidden:
         return table
-    line = f"Left out to fit {console.width} characters: {', '.join(hidden)}."
+    line = f"Left out to fit {console.width} characters: {', '.join(hidden)}{hint}."
     return replace(shown, legend=(*shown.legend, line))
 
 

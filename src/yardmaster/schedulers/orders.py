@@ -15,6 +15,8 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,7 +80,7 @@ class Order:
             raise
         except Exception as error:
             raise YardmasterError(
-                f"The order {self.name!r} failed: {type(error).__name__}: {error}"
+                f"The order {self.name!r} failed: {type(error).__name__}: {error}{_place(error)}"
             ) from error
 
     def _checked(self, keys: object, jobs: int) -> FloatArray:
@@ -94,6 +96,15 @@ class Order:
         if np.isnan(array).any():
             raise YardmasterError(f"The order {self.name!r} returned NaN keys.")
         return array
+
+
+def _place(error: Exception) -> str:
+    """Return the line of the user's own file at which something failed; nothing if unknown."""
+    steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = str(Path(__file__).parents[1])
+    file = next((file for file, _ in steps if not file.startswith(own)), None)
+    lines = [line for each, line in steps if each == file]
+    return f" (line {lines[-1]} of {Path(file).name})" if file is not None else ""
 
 
 ORDERS: Registry[Order] = Registry("order")

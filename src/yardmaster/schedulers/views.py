@@ -13,6 +13,7 @@ import numpy.typing as npt
 from yardmaster.errors import EntitlementError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, IntArray, Labels, Workload
+from yardmaster.names import did_you_mean
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -120,7 +121,12 @@ class JobsView:
                 f"The order {self._order!r} may not read {name}; run times are `run_s`,"
                 " for orders registered with reads_run_time=True."
             )
-        raise AttributeError(name)
+        known = [
+            *(each for each in self.__slots__ if not each.startswith("_")), "run_s", "extra_w",
+        ]  # fmt: skip
+        raise AttributeError(
+            f"jobs have no column {name!r}.{did_you_mean(name, known)} They have {', '.join(known)}"
+        )
 
     def __len__(self) -> int:
         return len(self.submit_s)

@@ -130,6 +130,12 @@ class _Example:
         name = self.scheduler.order.name
         raise BrokenPromiseError(rule, f"The order {name!r} {what} ({self.label}).") from cause
 
+    def _rest(self, error: Exception) -> str:
+        """Return what an error says about the order, which need not be named again."""
+        named = f"The order {self.scheduler.order.name!r} "
+        text = str(error).removesuffix(".")
+        return f"it {text.removeprefix(named)}" if text.startswith(named) else text
+
     def check_keys(self) -> None:
         """Ask for keys in several ways that must not make a difference."""
         dice = np.random.default_rng(len(self.workload))
@@ -171,9 +177,9 @@ class _Example:
         try:
             keys = order.keys(view)
         except EntitlementError as error:
-            self.fail(ENTITLED, f"reads what it is not entitled to: {error}", error)
+            self.fail(ENTITLED, f"reads what it is not entitled to: {self._rest(error)}", error)
         except YardmasterError as error:
-            self.fail(USABLE, f"gives no usable keys: {error}", error)
+            self.fail(USABLE, f"gives no usable keys: {self._rest(error)}", error)
         return _key_columns(keys)
 
     def check_simulation(self) -> None:
@@ -184,7 +190,7 @@ class _Example:
                 for _ in range(2)
             )
         except YardmasterError as error:
-            self.fail(RUNS, f"breaks the simulation: {error}", error)
+            self.fail(RUNS, f"breaks the simulation: {self._rest(error)}", error)
         if first.event_log() != second.event_log():
             self.fail(REPEATS, "leads to another schedule when the simulation is repeated")
         if problem := impossible(first):

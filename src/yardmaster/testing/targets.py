@@ -59,11 +59,24 @@ def _of_name(name: str, samples: Sequence[str | Path]) -> Conformance:
     for names, judge_one in catalogues:
         if name in names:
             return judge_one(name)
+    if name.endswith(".py"):
+        raise UnknownNameError(_names_in(name))
     known = [one for names, _ in catalogues for one in names]
     raise UnknownNameError(
         f"Nothing that can be checked is called {name!r}.{did_you_mean(name, known)} Yours is named"
         " by module:name or path/to/file.py:name."
     )
+
+
+def _names_in(place: str) -> str:
+    """Return which orders of a file could be meant."""
+    from yardmaster.schedulers.language import load_module
+    from yardmaster.schedulers.orders import ORDERS
+
+    module = load_module(place, place)
+    found = [one.name for one in ORDERS.values() if one.function.__module__ == module.__name__]
+    orders = f" Its orders: {', '.join(f'{place}:{one}' for one in found)}." if found else ""
+    return f"Which part of {place}? Write {place}:name.{orders}"
 
 
 def _learners() -> Sequence[str]:

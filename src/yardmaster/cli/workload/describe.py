@@ -110,4 +110,4 @@ def _print(about: Description, account: Mapping[str, Any] | None) -> None:
     for place, table in enumerate(table for table in tables if table is not None):
         if place:
             say("")
-        print_table(table, "table")
+        print_table(table, "table", whole="--json")
