@@ -87,8 +87,8 @@ def situation(schedule: Schedule, time_s: float, row: int) -> dict[str, Any]:
         "waiting_gpus": int(workload.gpus[stayed].sum()),
         "waiting_smaller": int(np.count_nonzero(workload.gpus[stayed] < workload.gpus[row])),
         "waiting_longer": int(np.count_nonzero(workload.submit_s[stayed] < workload.submit_s[row])),
-        "waiting": [_named(schedule, int(one)) for one in stayed[first]],
-        "started": [_named(schedule, int(one)) for one in started[:MOST_NAMED]],
+        "waiting": [named(schedule, int(one)) for one in stayed[first]],
+        "started": [named(schedule, int(one)) for one in started[:MOST_NAMED]],
         "started_count": len(started),
         "free_gpus": int(free.sum()),
         "largest_hole": int(free.max(initial=0)),
@@ -110,7 +110,8 @@ def free_gpus(schedule: Schedule, time_s: float) -> IntArray:
     return np.asarray(free, dtype=np.int64)
 
 
-def _named(schedule: Schedule, row: int) -> dict[str, Any]:
+def named(schedule: Schedule, row: int) -> dict[str, Any]:
+    """Return who a job is, in a list of others."""
     workload = schedule.workload
     return {
         "row": row,

@@ -3,7 +3,8 @@
 - `/api/schedule/RUN?simulation=K`: the schedule as binary data (see `report.schedule_blob`). A run
   of `compare` has one simulation per scheduler and workload; it is simulated again when asked for.
 - `/api/schedule-list/RUN`: the simulations of a run, as JSON.
-- `/api/schedule-job/RUN?simulation=K&row=J`: the life of job J, and the situations it met.
+- `/api/schedule-job/RUN?simulation=K&row=J`: the life of job J, the situations it met,
+  and what happened while it waited.
 
 In Python, `desk.schedules.get(desk.runs.resolve(name), k).schedule` is the same schedule.
 """
@@ -21,6 +22,7 @@ from yardmaster.dashboard.job_lives import life, moments, situation
 from yardmaster.dashboard.recorded_reasons import RecordedReasons
 from yardmaster.dashboard.refusals import Refusal
 from yardmaster.dashboard.serving import answer, number_of
+from yardmaster.dashboard.waits import wait_of
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.saved_schedules import list_simulations
 from yardmaster.report.schedule_blob import encode
@@ -74,6 +76,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         found: dict[str, Any] = life(schedule, row)
         times = moments(schedule, row)[:MOST_MOMENTS].tolist()
         found["situations"] = [situation(schedule, one, row) for one in times]
+        found["wait"] = wait_of(schedule, row)
         found["why"] = reasons.of_job(path, found["id"], times[1:] or times)
         return answer(found)
 

@@ -309,3 +309,43 @@ def test_it_is_for_everybody(open_page, dashboard, shoot, barriers):
         page.wait_for_timeout(150)
         shoot(page, f"schedule-{name}")
         assert barriers(page) == []
+
+
+@pytest.fixture
+def dated(make_run, runs_folder) -> Path:
+    """Six jobs with dates on a pool of four: the second, of four GPUs, lets the short ones pass."""
+    jobs = [
+        (0, 7200, 3),
+        (60, 36000, 4),
+        (120, 600, 1),
+        (180, 900, 1),
+        (240, 300, 1),
+        (300, 300, 1),
+    ]
+    lines = [
+        f"{n} {submit} 0 {run} {gpus} -1 -1 {gpus} {run} -1 1 1 1 -1 1 -1 -1 -1"
+        for n, (submit, run, gpus) in enumerate(jobs, 1)
+    ]
+    head = "; UnixStartTime: 826156800\n; TimeZoneString: UTC\n; MaxProcs: 4\n"
+    (runs_folder / "dated.swf").write_text(head + "\n".join(lines) + "\n")
+    return make_run(
+        "simulate", "-w", "dated.swf", "-c", "pool:4", "-s", "sjf+easy", "--out", "dated"
+    )
+
+
+@pytest.mark.usefixtures("dated")
+def test_a_long_wait_is_explained_with_dates(page, dashboard, shoot):
+    """Who overtook it, when there was room, whose turn it was; dates as on the axis, no nodes."""
+    opened(page, dashboard, "dated", "?job=2")
+    page.locator(".wait-story").wait_for()
+    story = page.locator(".wait-story").inner_text().replace("\u202f", " ")
+    assert "Overtaken by 4 jobs submitted later, which held 0.583 GPU-h" in story
+    assert "enough GPUs were never free for it: at most 1. It asks for 4" in story
+    assert "It held the reservation, as the first in order, for" in story
+    panel = page.locator(".life").inner_text()
+    assert "Thu 7 Mar 00:01:00 (00:01:00)" in panel
+    assert "4 GPUs of the pool" in panel
+    assert "node" not in panel
+    shoot(page, "schedule-long-wait")
+    page.locator(".wait-story button").first.click()
+    page.locator(".life h2", has_text="Job 4").wait_for()

@@ -1,8 +1,9 @@
 // The life of one job: what it asked for, when and where it ran, and why it started then.
 
 import { fill, h } from "../web/dom.js";
-import { clock } from "../web/scales.js";
+import { fullMoment, moment } from "../web/scales.js";
 import { count, duration, figure, several } from "../web/words.js";
+import { named, waitStory } from "./wait_story.js";
 
 const CAUSES = {
   finished: "finished", preempted: "made room for another", node_failed: "its node failed", migrated: "moved to other GPUs",
@@ -26,9 +27,10 @@ export function showLife(place, life, about, go, close) {
       h("button", { class: "quiet", type: "button", "aria-label": "Close", title: "Close (Esc)", onclick: close }, "×")),
     h("p", { class: "outcome" }, sentence(life)),
     lifeLine(life, about),
-    h("dl", { class: "facts" }, ...facts(life).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    h("dl", { class: "facts" }, ...facts(life, about).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     h("h3", {}, life.segment_count === 1 ? "Where it ran" : `Where it ran, ${several(life.segment_count, "time")}`),
-    segments(life),
+    segments(life, about),
+    ...waitStory(life.wait, life, about, go),
     ...reasons(life, about, go));
 }
 
@@ -39,13 +41,14 @@ function sentence(life) {
   return `Waited ${duration(life.wait_s)}, finished ${duration(life.jct_s)} after submission.`;
 }
 
-/** @param {any} life @returns {[string, string][]} */
-function facts(life) {
+/** @param {any} life @param {any} about @returns {[string, string][]} */
+function facts(life, about) {
+  const at = (/** @type {number} */ time_s) => fullMoment(about.begins, time_s);
   const share = life.share < 1 ? ` (${figure(life.share)} of each)` : "";
   const known = [
-    ["Submitted", clock(life.submit_s, 1)],
-    ["Started", life.start_s === null ? "never" : clock(life.start_s, 1)],
-    ["Ended", life.end_s === null ? "not" : clock(life.end_s, 1)],
+    ["Submitted", at(life.submit_s)],
+    ["Started", life.start_s === null ? "never" : at(life.start_s)],
+    ["Ended", life.end_s === null ? "not" : at(life.end_s)],
     ["Asked for", several(life.gpus, "GPU") + share + (life.gpu_types ? ` of ${life.gpu_types}` : "")],
     ["Run time", duration(life.duration_s) + (life.estimate_s === null ? "" : `, estimated ${duration(life.estimate_s)}`)],
     ["Slowdown", life.bounded_slowdown === null ? "" : `${figure(life.bounded_slowdown)} × (bounded)`],
@@ -53,7 +56,7 @@ function facts(life) {
     ["User", life.user],
     ["Kind", life.kind],
     ["Priority", life.priority ? figure(life.priority) : ""],
-    ["Deadline", life.deadline_s === null ? "" : clock(life.deadline_s, 1)],
+    ["Deadline", life.deadline_s === null ? "" : at(life.deadline_s)],
   ];
   return /** @type {[string, string][]} */ (known.filter(([, value]) => value));
 }
@@ -75,20 +78,21 @@ function lifeLine(life, about) {
   return line;
 }
 
-/** @param {any} life */
-function segments(life) {
+/** @param {any} life @param {any} about */
+function segments(life, about) {
   if (!life.segments.length) return h("p", { class: "muted small" }, "Nowhere.");
   const shown = life.segments.slice(0, MOST_SEGMENTS);
   return h("ol", { class: "stays small" }, ...shown.map((/** @type {any} */ each) => h("li", {},
-    `${clock(each.start_s, 1)}, for ${duration(each.end_s - each.start_s)}: ${where(each)}`,
+    `${moment(about.begins, each.start_s)}, for ${duration(each.end_s - each.start_s)}: ${where(each, about)}`,
     h("br"), h("span", { class: each.cause === "finished" ? "muted" : "told" },
       `${capital(CAUSES[/** @type {keyof typeof CAUSES} */ (each.cause)] ?? each.cause)}`
       + (each.wasted_s > 0 ? `; ${duration(each.wasted_s)} brought it no nearer to its end` : "")))),
   life.segment_count > shown.length ? h("li", { class: "muted" }, `and ${several(life.segment_count - shown.length, "more stay")}`) : null);
 }
 
-/** @param {any} segment */
-function where(segment) {
+/** A pool has no nodes to name. @param {any} segment @param {any} about */
+function where(segment, about) {
+  if (about.is_pool) return `${several(segment.gpus, "GPU")} of the pool`;
   const names = segment.nodes.map((/** @type {any} */ each) => `${each.gpus}\u202f×\u202f${each.type} on node ${each.node}`);
   const rest = segment.node_count - names.length;
   return names.join(", ") + (rest > 0 ? ` and ${several(rest, "more node")}` : "");
@@ -97,18 +101,18 @@ function where(segment) {
 /** @param {any} life @param {any} about @param {(row: number) => void} go */
 function reasons(life, about, go) {
   const decided = life.why?.decisions?.length
-    ? [h("h3", {}, "Why then: what was decided"), ...life.why.decisions.slice(0, 3).map((/** @type {any} */ each) => decision(each, life)),
+    ? [h("h3", {}, "Why then: what was decided"), ...life.why.decisions.slice(0, 3).map((/** @type {any} */ each) => decision(each, life, about)),
       life.why.considered ? h("p", { class: "small muted" }, `It was a candidate in ${several(life.why.considered, "decision")} of ${count(life.why.total)}.`) : null]
     : [];
   const title = decided.length ? "The situation it met" : "Why then: the situation it met";
   const note = decided.length ? null : h("p", { class: "small muted" },
     about.has_why ? "No decision about this job was written down." : "This scheduler goes by keys and wrote no scores down; this is read from the schedule.");
-  return [...decided, h("h3", {}, title), note, ...life.situations.map((/** @type {any} */ each) => situation(each, life, go))];
+  return [...decided, h("h3", {}, title), note, ...life.situations.map((/** @type {any} */ each) => situation(each, life, about, go))];
 }
 
-/** Candidates with their scores and what was not allowed. @param {any} decided @param {any} life */
-function decision(decided, life) {
-  if (decided.scores) return choice(decided);
+/** Candidates with their scores and what was not allowed. @param {any} decided @param {any} life @param {any} about */
+function decision(decided, life, about) {
+  if (decided.scores) return choice(decided, about);
   const scores = decided.candidates.map((/** @type {any} */ each) => each.score).filter((/** @type {any} */ score) => score !== null);
   if (decided.wait?.score !== null && decided.wait) scores.push(decided.wait.score);
   const low = Math.min(...scores);
@@ -123,7 +127,7 @@ function decision(decided, life) {
   const mine = decided.candidates.findIndex((/** @type {any} */ each) => each.job === life.id);
   if (mine >= shown.length) shown.push(decided.candidates[mine]);
   const rest = decided.candidate_count - shown.length;
-  return h("div", {}, h("p", { class: "small" }, `At ${clock(decided.second, 1)} there ${decided.candidate_count === 1 ? "was" : "were"} ${several(decided.candidate_count, "candidate")}`
+  return h("div", {}, h("p", { class: "small" }, `At ${moment(about.begins, decided.second)} there ${decided.candidate_count === 1 ? "was" : "were"} ${several(decided.candidate_count, "candidate")}`
       + `; it was ${ordinal(mine + 1)} by score.`),
     h("table", { class: "scores small" }, h("thead", {}, h("tr", {}, ...["Job", "GPUs", "Score", ""].map((title) => h("th", { scope: "col" }, title)))),
       h("tbody", {}, ...shown.map((/** @type {any} */ each) => row(each.job, count(each.gpus), each, each.job === decided.chosen)),
@@ -131,37 +135,29 @@ function decision(decided, life) {
     rest > 0 ? h("p", { class: "small muted" }, `and ${count(rest)} others`) : null);
 }
 
-/** The scheduler that was chosen to work. @param {any} decided */
-function choice(decided) {
+/** The scheduler that was chosen to work. @param {any} decided @param {any} about */
+function choice(decided, about) {
   const ranked = Object.entries(decided.scores).sort((a, b) => Number(b[1]) - Number(a[1]));
-  return h("div", {}, h("p", { class: "small" }, `Since ${clock(decided.second, 1)}, with ${several(decided.waiting, "job")} waiting, ${decided.chosen} decided.`),
+  return h("div", {}, h("p", { class: "small" }, `Since ${moment(about.begins, decided.second)}, with ${several(decided.waiting, "job")} waiting, ${decided.chosen} decided.`),
     h("table", { class: "scores small" }, h("tbody", {}, ...ranked.map(([name, score]) => h("tr", { class: name === decided.chosen ? "chosen" : "" },
       h("th", { scope: "row" }, name, name === decided.chosen ? " ✓" : ""), h("td", { class: "number" }, figure(Number(score))))))));
 }
 
-/** @param {any} met @param {any} life @param {(row: number) => void} go */
-function situation(met, life, go) {
+/** @param {any} met @param {any} life @param {any} about @param {(row: number) => void} go */
+function situation(met, life, about, go) {
   const isSubmit = met.time_s === life.submit_s;
   const isStart = life.segments.some((/** @type {any} */ each) => each.start_s === met.time_s);
   const name = isSubmit && isStart ? "Submitted and started" : isSubmit ? "Submitted" : "Started";
   const others = met.started.filter((/** @type {any} */ each) => each.row !== life.row);
   const lines = [
-    `${several(met.free_gpus, "GPU")} of ${count(met.gpus)} were free, at most ${count(met.largest_hole)} on one node; it asks for ${count(life.gpus)}.`,
+    `${several(met.free_gpus, "GPU")} of ${count(met.gpus)} were free${about.is_pool ? "" : `, at most ${count(met.largest_hole)} on one node`}; it asks for ${count(life.gpus)}.`,
     met.waiting_count
       ? `${several(met.waiting_count, "other job")} stayed waiting for ${several(met.waiting_gpus, "GPU")}: ${count(met.waiting_longer)} submitted earlier, ${count(met.waiting_smaller)} smaller.`
       : "Nobody else was left waiting.",
   ];
-  return h("div", { class: "situation" }, h("p", { class: "small" }, h("b", {}, `${name} at ${clock(met.time_s, 1)}. `), lines.join(" ")),
+  return h("div", { class: "situation" }, h("p", { class: "small" }, h("b", {}, `${name} at ${moment(about.begins, met.time_s)}. `), lines.join(" ")),
     others.length ? named("Started at the same second", others, met.started_count - (isStart ? 1 : 0), go) : null,
     met.waiting.length ? named("Waiting longest", met.waiting, met.waiting_count, go) : null);
-}
-
-/** @param {string} title @param {any[]} jobs @param {number} all @param {(row: number) => void} go */
-function named(title, jobs, all, go) {
-  return h("p", { class: "small named" }, h("span", { class: "muted" }, `${title}: `),
-    ...jobs.slice(0, 6).map((each) => h("button", { class: "link chip", type: "button", title: `${several(each.gpus, "GPU")}, ${duration(each.duration_s)}`, onclick: () => go(each.row) },
-      `${each.id} · ${count(each.gpus)}\u202fGPU${each.gpus === 1 ? "" : "s"}`)),
-    all > 6 ? h("span", { class: "muted" }, ` and ${count(all - Math.min(jobs.length, 6))} more`) : null);
 }
 
 /** @param {number} n */

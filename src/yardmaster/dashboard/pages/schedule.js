@@ -5,6 +5,7 @@ import { gantt } from "../web/gantt.js";
 import { usefulColourings } from "../web/gantt_colours.js";
 import { GANTT_KEYS } from "../web/gantt_input.js";
 import { category } from "../web/palette.js";
+import { moment } from "../web/scales.js";
 import { decode, findJob, jobId } from "../web/schedule_data.js";
 import { strip, timeAxis } from "../web/strips.js";
 import { TimeWindow } from "../web/time_window.js";
@@ -220,7 +221,7 @@ class View {
         h("th", { scope: "row" }, h("button", { class: "link", type: "button", onclick: () => this.chart?.select(row, true) }, jobId(this.data, row))),
         h("td", { class: "number" }, count(column.job_gpus[row])),
         h("td", {}, about.tenants[column.job_tenant[row]] ?? ""),
-        h("td", { class: "number" }, duration(column.job_submit[row])),
+        h("td", { class: "number" }, moment(about.begins, column.job_submit[row])),
         h("td", { class: "number" }, duration(column.job_wait[row])),
         h("td", { class: "number" }, Number.isNaN(column.job_slowdown[row]) ? "–" : column.job_slowdown[row].toFixed(2)),
         h("td", {}, about.outcomes[column.job_outcome[row]].replace("_", " ")))))));

@@ -73,7 +73,7 @@ function drawn(host, sides, schedules, heading, onJob) {
     return h("li", {}, swatch, label);
   }));
   showLegend();
-  return [...charts, timeAxis(axis, { window })];
+  return [...charts, timeAxis(axis, { window, begins: schedules[0].about.begins })];
 }
 
 /**

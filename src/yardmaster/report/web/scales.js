@@ -70,6 +70,24 @@ export function calendar(begins, time_s, step_s) {
 }
 
 /**
+ * A moment to the second in a sentence: date and time where the workload has dates, else its clock.
+ * @param {string} begins local date and time of second 0, "" if unknown
+ * @param {number} time_s
+ */
+export function moment(begins, time_s) {
+  return calendar(begins, time_s, 1);
+}
+
+/**
+ * A moment to the second with the time since second 0 in brackets, so that it can be found on any axis.
+ * @param {string} begins @param {number} time_s
+ */
+export function fullMoment(begins, time_s) {
+  const [date, since] = [moment(begins, time_s), clock(time_s, 1)];
+  return date === since ? since : `${date} (${since})`;
+}
+
+/**
  * A moment on the workload's clock, as fine as the step between ticks asks for: "2 d 03:00".
  * @param {number} time_s @param {number} step_s
  */
