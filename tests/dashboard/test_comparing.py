@@ -280,3 +280,58 @@ def test_hostile_names_stay_names(dashboard, make_run, page):
     job.click()
     page.wait_for_selector(".movers + div .chart")
     assert page.locator("img[src=x]").count() == 0
+
+
+@pytest.fixture(scope="module")
+def with_own_order(make_run, runs_folder) -> Path:
+    """Return a comparison of two schedulers and of an order in a Python file."""
+    code = "def oldest(jobs):\n    return jobs.submit_s\n"
+    (runs_folder / "own_order.py").write_text(code)
+    names = "fifo+easy,sjf+easy,own_order.py:oldest+skip"
+    return make_run("compare", "-s", names, *JOBS, "--seeds", "1", "--out", "with-own")
+
+
+def test_an_order_in_a_file_leaves_the_others_on_the_page(with_own_order, dashboard, page):
+    """Its numbers are shown, its schedule is left out with a sentence, and nothing fails."""
+    assert (with_own_order / "orders").is_dir()
+    failed = []
+    page.on("response", lambda reply: failed.append(reply.url) if reply.status >= 400 else None)
+    page.goto(f"{dashboard.url}#/compare?run=with-own")
+    page.wait_for_selector(".gantts canvas.gantt-plot")
+    assert page.locator(".gantts figure").count() == 2
+    told = page.locator(".gantts + p").inner_text()
+    assert told.count("own_order.py:oldest+skip is an order in a Python file") == 1
+    assert page.locator(".chart svg text", has_text="+skip").count() > 3
+    other = page.get_by_role("combobox", name="Against fifo+easy")
+    other.select_option(label="own_order.py:oldest+skip")
+    page.locator("button.job").first.click()
+    page.locator(".movers + div .chart svg").wait_for()
+    assert "order in a Python file" in page.locator(".movers + div").inner_text()
+    assert not failed
+
+
+def test_a_job_is_told_of_while_schedules_load(comparison, dashboard, page):
+    """What the tables know stands there at once, with the way to its reasons."""
+    assert comparison.is_dir()
+    held = []
+
+    def hold(route) -> None:
+        held.append(route)
+
+    page.route("**/api/schedule/**", hold)
+    page.goto(f"{dashboard.url}#/compare?run=four")
+    button = page.locator("button.job").first
+    name = button.inner_text()
+    button.click()
+    card = page.locator(".movers + div")
+    card.locator(".early").wait_for()
+    assert f"Job {name}" in card.inner_text()
+    assert "after submission under fifo+strict" in card.inner_text()
+    assert card.locator("svg").count() == 0
+    addresses = [link.get_attribute("href") for link in card.locator("a").all()]
+    assert addresses == [f"#/schedule/four?simulation={n}&job={name}" for n in (0, 4)]
+    assert held
+    page.unroute("**/api/schedule/**")  # lets those go that were held
+    card.locator(".chart svg").wait_for()
+    card.locator("a").first.click()
+    page.locator(".life h2", has_text=f"Job {name}").wait_for()

@@ -149,7 +149,11 @@ def contrast_of(runs: Sequence[Ran], workload: int, baseline: int) -> dict[str, 
     units, whole = _units(runs) if len(runs) == 1 else (None, None)
     found = contrast(SameJobs(jobs, sides), units, baseline=baseline, whole=whole)
     for record, simulation in zip(found["sides"], simulations, strict=True):
-        record |= {"run": simulation.run, "simulation": simulation.number}
+        record |= {
+            "run": simulation.run,
+            "simulation": simulation.number,
+            "hidden": _not_drawn(simulation),
+        }
     return found | {
         "title": _title(runs, jobs),
         "workload": workload,
@@ -157,6 +161,17 @@ def contrast_of(runs: Sequence[Ran], workload: int, baseline: int) -> dict[str, 
         "notes": _notes(runs, sides),
         "shown": _shown(found, baseline),
     }
+
+
+def _not_drawn(simulation: Simulation) -> str:
+    """Return why a schedule cannot be looked at; "" if it can. Its numbers are there all the same.
+
+    Said beforehand, so that one order in a Python file does not take the others from the page.
+    """
+    from yardmaster.experiments.saved_schedules import SEGMENTS, needs_code
+
+    is_stored = (simulation.folder / SEGMENTS).is_file()
+    return "" if is_stored else needs_code(simulation.scheduler)
 
 
 def _shared_workload(runs: Sequence[Ran], number: int) -> Workload:

@@ -100,11 +100,8 @@ def read_schedule(path: Path, number: int = 0, *, runs_code: bool = True) -> Sav
     chosen = known[number]
     workload = _named(workloads, chosen.workload, path)
     is_stored = (path / SEGMENTS).is_file() and len(known) == 1
-    if not is_stored and not runs_code and _is_code(chosen.scheduler):
-        raise YardmasterError(
-            f"{chosen.scheduler} is an order in a Python file, and the run does not keep its"
-            " schedules; `yardmaster simulate` with that order makes a run that does."
-        )
+    if not is_stored and not runs_code and (reason := needs_code(chosen.scheduler)):
+        raise YardmasterError(reason)
     if not runs_code:
         _refuse_files_from_elsewhere(path, plan, [] if is_stored else [chosen.scheduler])
     schedule = (
@@ -129,10 +126,18 @@ def _refuse_files_from_elsewhere(path: Path, plan: Plan, schedulers: list[str]) 
             )
 
 
-def _is_code(scheduler: str) -> bool:
-    """Whether a scheduler's name leads to Python code outside of Yardmaster: `FILE.py:ORDER`."""
+def needs_code(scheduler: str) -> str:
+    """Return why a scheduler's schedule is not made again by looking; "" if it may be.
+
+    That is where the name leads to Python code outside of Yardmaster: `FILE.py:ORDER`.
+    """
     known = (POLICY_PREFIX, META_PREFIX, BANDIT_PREFIX)
-    return ":" in scheduler and not scheduler.strip().startswith(known)
+    if ":" not in scheduler or scheduler.strip().startswith(known):
+        return ""
+    return (
+        f"{scheduler} is an order in a Python file, and the run does not keep its"
+        " schedules; `yardmaster simulate` with that order makes a run that does."
+    )
 
 
 def _rows(path: Path) -> list[dict[str, object]]:

@@ -48,6 +48,8 @@ export async function show(main, { names, query }, signal) {
       workloads(found), host);
     drawn = contrast(host, found, {
       schedule: (side) => schedule(found.sides[side]), gantts,
+      has: (side) => !found.sides[side].hidden, hidden: (side) => found.sides[side].hidden,
+      link: (side, id) => `#/schedule/${encodeURIComponent(found.sides[side].run)}?simulation=${found.sides[side].simulation}&job=${encodeURIComponent(id)}`,
       rebase: (side) => change({ baseline: side }),
     });
   }

@@ -13,6 +13,9 @@ const MORE_TIMES = /** @type {[number, string][]} */ ([
   [7_200, "2 h"], [18_000, "5 h"], [172_800, "2 d"], [432_000, "5 d"], [2_592_000, "30 d"],
 ]);
 
+/** A letter of an axis's title, on average. */
+const TITLE_PX = 6.2;
+
 /** @typedef {{place: (value: number) => number, ticks: [number, string][], low: number, high: number}} Axis */
 
 /**
@@ -72,16 +75,20 @@ export function signed(value) {
 
 /**
  * Draw an axis below a chart, with lines upwards.
- * @param {Axis} axis @param {{top: number, bottom: number, left: number, right: number}} box @param {string} title
+ * `width`: of the picture, where it is known: a title that is wider than the axis stays within it.
+ * @param {Axis} axis @param {{top: number, bottom: number, left: number, right: number, width?: number}} box @param {string} title
  */
 export function bottomAxis(axis, box, title) {
+  const half = (title.length * TITLE_PX) / 2;
+  const middle = (box.left + box.right) / 2;
+  const x = box.width === undefined ? middle : Math.max(half, Math.min(middle, box.width - half));
   return s("g", { class: "axis", "aria-hidden": "true" },
     ...axis.ticks.map(([value]) => s("line", {
       class: "grid", x1: axis.place(value), x2: axis.place(value), y1: box.top, y2: box.bottom,
     })),
     s("line", { class: "edge", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
     ...axis.ticks.map(([value, label]) => s("text", { x: axis.place(value), y: box.bottom + 16, "text-anchor": "middle" }, label)),
-    s("text", { class: "title", x: (box.left + box.right) / 2, y: box.bottom + 33, "text-anchor": "middle" }, title));
+    s("text", { class: "title", x, y: box.bottom + 33, "text-anchor": "middle" }, title));
 }
 
 /**
@@ -110,12 +117,14 @@ export function whisker(axis, low, high, y, half) {
 }
 
 /**
- * Cut a name that does not fit, with an ellipsis.
+ * Cut a name that does not fit in its middle, with an ellipsis: names of one origin differ at their ends.
  * @param {string} text @param {number} width_px
  */
 export function fitted(text, width_px) {
   const most = Math.max(4, Math.floor(width_px / 7));
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  if (text.length <= most) return text;
+  const end = Math.ceil((most - 1) * 0.6);
+  return `${text.slice(0, most - 1 - end)}…${text.slice(text.length - end)}`;
 }
 
 /**

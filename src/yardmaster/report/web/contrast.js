@@ -16,10 +16,11 @@ const MOST_GANTTS = 4;
 /**
  * `schedule`: reads the schedule of a side; rejects with a sentence if there is none.
  * `gantts`: draws schedules one above the other, all with the same view.
- * `heading`: of the parts, h2 or h3. `has`: whether the schedule of a side can be read.
+ * `heading`: of the parts, h2 or h3. `has`: whether the schedule of a side can be read; `hidden`: why not.
+ * `link`: the address that tells a job's life under a side in full.
  * `rebase`: called when another baseline is chosen; without it the baseline stays.
  * @typedef {{schedule?: (side: number) => Promise<import("./schedule_data.js").ScheduleData>, gantts?: typeof import("./gantts.js").gantts,
- *            rebase?: (side: number) => void, has?: (side: number) => boolean, heading?: string}} Sources
+ *            rebase?: (side: number) => void, has?: (side: number) => boolean, hidden?: (side: number) => string, link?: (side: number, id: string) => string, heading?: string}} Sources
  */
 
 /**
@@ -171,10 +172,13 @@ function ganttPart(view) {
   view.redraws.push(() => {
     const there = view.here().filter((side) => sources.has?.(side) ?? true);
     const sides = there.slice(0, MOST_GANTTS);
-    if (sides.join() === last) return;
-    last = sides.join();
-    note.textContent = there.length > MOST_GANTTS ? `Drawn are the first ${MOST_GANTTS} of the schedulers shown.`
-      : there.length < view.here().length ? "Of some schedulers shown, this file does not hold the schedule." : "";
+    const state = `${sides.join()} of ${view.here().join()}`;
+    if (state === last) return;
+    last = state;
+    const without = view.here().filter((side) => !there.includes(side));
+    const reasons = sources.hidden ? without.map(sources.hidden) : without.length ? ["Of some schedulers shown, this file does not hold the schedule."] : [];
+    if (there.length > MOST_GANTTS) reasons.unshift(`Drawn are the first ${MOST_GANTTS} of the schedulers shown.`);
+    note.textContent = reasons.map((reason) => /[.!?]$/.test(reason) ? reason : `${reason}.`).join(" ");
     made?.destroy();
     made = gantts(place, sides.map((side) => ({ ...view.series[side], schedule: schedule(side) })), { heading: sources.heading === "h3" ? "h4" : "h3", onJob: (row) => view.pick?.(row) });
   });
@@ -235,26 +239,48 @@ function moverTable({ found, series, sources }, side, which, rows, pick) {
 }
 
 /**
+ * Show a job under the baseline and another side: what the tables say at once, its life as schedules arrive.
  * @param {View} view @param {HTMLElement} place @param {number} row @param {string | undefined} id @param {number[]} sides
  */
-async function showLife(view, place, row, id, sides) {
-  const { schedule, has } = view.sources;
+function showLife(view, place, row, id, sides) {
+  const { schedule, has, hidden, link } = view.sources;
   if (!schedule) return;
   const kept = sides.filter((side) => has?.(side) ?? true);
-  if (kept.length < sides.length) {
-    fill(place, h("p", { class: "muted" }, "This file holds the tables of both schedulers, but not both schedules."));
-    return;
+  const heading = view.sources.heading === "h3" ? "h4" : "h3";
+  const host = h("div", {}), note = h("p", { class: "muted small" });
+  /** @type {Map<number, import("./schedule_data.js").ScheduleData>} */
+  const read = new Map();
+  const missing = sides.filter((side) => !kept.includes(side));
+  const problems = missing.map((side) => hidden?.(side) ?? `This file does not hold the schedule of ${view.series[side].name}.`);
+  const draw = () => {
+    const name = id ?? [...read.values()].map((data) => jobId(data, row))[0];
+    const title = `Job ${name ?? ""}`;
+    const here = kept.filter((side) => read.has(side));
+    const found = here.map((side) => ({ ...view.series[side], ...lifeOf(/** @type {any} */ (read.get(side)), row) }));
+    if (found.length) lives(host, { lives: found }, { heading, title, name: `job ${row}`, caption: found.map((life) => lifeWords(life)).join(" ") });
+    else fill(host, h("div", { class: "card early" }, h(heading === "h4" ? "h4" : "h3", {}, title), h("p", {}, tableWords(view, row, sides))));
+    const waiting = kept.length - here.length - failed;
+    fill(note, waiting ? `${waiting === 1 ? "A schedule is" : "Schedules are"} still being made … ` : "", problems.map((text) => `${text} `).join(""),
+      ...(link && name !== undefined ? kept.flatMap((side) => [h("a", { href: link(side, name) }, `Why, under ${view.series[side].name}`), " "]) : []));
+  };
+  let failed = 0;
+  fill(place, host, note);
+  draw();
+  host.scrollIntoView({ block: "nearest" });
+  for (const side of kept) {
+    schedule(side).then((data) => { read.set(side, data); }, (error) => {
+      failed += 1;
+      problems.push(`${view.series[side].name}: ${error instanceof Error ? error.message : String(error)}`);
+    }).then(() => { if (host.isConnected) draw(); });
   }
-  try {
-    const read = await Promise.all(kept.map((side) => schedule(side)));
-    const found = kept.map((side, n) => ({ ...view.series[side], ...lifeOf(read[n], row) }));
-    const host = h("div", {});
-    fill(place, host);
-    lives(host, { lives: found }, { heading: view.sources.heading === "h3" ? "h4" : "h3", title: `Job ${id ?? jobId(read[0], row)}`, name: `job ${row}`, caption: found.map((life) => lifeWords(life)).join(" ") });
-    host.scrollIntoView({ block: "nearest" });
-  } catch (error) {
-    fill(place, h("p", { class: "problem" }, error instanceof Error ? error.message : String(error)));
-  }
+}
+
+/** What the tables say of a job before any schedule is there. @param {View} view @param {number} row @param {number[]} sides */
+function tableWords({ found, series }, row, [baseline, side]) {
+  const moved = found.movers[side];
+  const job = [...moved.gained, ...moved.lost].find((each) => each.row === row);
+  if (!job) return "";
+  return `${several(job.gpus, "GPU")} for ${duration(job.duration_s)}; complete ${duration(job.before_s)} after submission under ${series[baseline].name}, ${duration(job.jct_s)} under ${series[side].name}.`;
 }
 
 /** @param {any} life */

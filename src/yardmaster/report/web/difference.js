@@ -42,13 +42,14 @@ export function tone({ low, high }, better) {
 /** @param {Differences} data @param {number} width */
 function draw({ rows, baseline, better, title }, width) {
   const left = nameWidth(rows.map((row) => row.name), width);
-  const box = { left, right: width - 74, top: 4, bottom: 4 + Math.max(rows.length, 1) * ROW };
+  const box = { left, right: width - 74, top: 4, bottom: 4 + Math.max(rows.length, 1) * ROW, width };
   const [low, high] = reach(rows, PERCENT);
-  const across = axis(low, high, [box.left + 6, box.right], { unit: " %", wanted: Math.max(3, Math.floor((box.right - box.left) / 58)) });
+  const across = axis(low, high, [box.left + 6, box.right], { unit: " %", wanted: Math.max(2, Math.floor((box.right - box.left) / 58)) });
+  across.ticks = spaced(across);
   const svg = s("svg", {
     viewBox: `0 0 ${width} ${box.bottom + 42}`, role: "group",
     "aria-label": `${title} against ${baseline}. ${rows.map((row) => told(row, say)).join("; ")}`,
-  }, bottomAxis(across, box, `${title} against ${fitted(baseline, 150)}`),
+  }, bottomAxis(across, box, fitted(`against ${baseline}`, width)),
   s("line", { class: "zero", x1: across.place(0), x2: across.place(0), y1: box.top, y2: box.bottom }));
   rows.forEach((row, place) => {
     const y = box.top + place * ROW + ROW / 2;
@@ -57,6 +58,17 @@ function draw({ rows, baseline, better, title }, width) {
   });
   const numbers = rows.map((row) => [row.name, row.mean, row.low, row.high, tone(row, better)]);
   return { svg, numbers: { columns: ["scheduler", "relative difference", "low", "high", "verdict"], rows: numbers } };
+}
+
+/**
+ * Ticks far enough apart for their words: every second one where there is no room for all, zero among them.
+ * @param {import("./axes.js").Axis} across
+ */
+function spaced({ ticks, place }) {
+  const gap = ticks.length > 1 ? place(ticks[1][0]) - place(ticks[0][0]) : Infinity;
+  if (gap >= 6.5 * Math.max(...ticks.map(([, label]) => label.length))) return ticks;
+  const zero = Math.max(ticks.findIndex(([value]) => value === 0), 0);
+  return ticks.filter((_, n) => (n - zero) % 2 === 0);
 }
 
 /**

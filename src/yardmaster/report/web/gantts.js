@@ -25,10 +25,14 @@ export function gantts(host, sides, { onJob, heading = "h3" } = {}) {
   /** @type {{destroy: () => void, select?: (row: number | null, reveal?: boolean) => void}[]} */
   const parts = [];
   fill(host, h("p", { class: "muted", role: "status" }, "Loading schedules …"));
-  Promise.all(sides.map((side) => side.schedule)).then((schedules) => {
-    if (!isGone) parts.push(...drawn(host, sides, schedules, heading, onJob));
-  }).catch((error) => {
-    if (!isGone && error?.name !== "AbortError") fill(host, h("p", { class: "problem", role: "alert" }, error instanceof Error ? error.message : String(error)));
+  // A schedule that cannot be had leaves its place to a sentence, and the others where they are.
+  Promise.allSettled(sides.map((side) => side.schedule)).then((results) => {
+    if (isGone) return;
+    const had = sides.flatMap((side, n) => { const result = results[n]; return result.status === "fulfilled" ? [{ side, data: result.value }] : []; });
+    const failed = sides.flatMap((side, n) => { const result = results[n]; return result.status === "rejected" && result.reason?.name !== "AbortError" ? [{ side, error: result.reason }] : []; });
+    if (had.length) parts.push(...drawn(host, had.map(({ side }) => side), had.map(({ data }) => data), heading, onJob));
+    else fill(host);
+    host.append(...failed.map(({ side, error }) => h("p", { class: "problem", role: "alert" }, `${side.name}: ${error instanceof Error ? error.message : String(error)}`)));
   });
   return {
     select(row) {

@@ -52,5 +52,6 @@ export function choices(series, shown, changed) {
           else event.target.checked = true; // a chart of nothing helps nobody
           changed();
         },
-      }), sample(one.look), h("span", {}, one.name))));
+      }), sample(one.look), h("span", {}, one.name))),
+    shown.size < series.length ? h("p", { class: "muted small" }, "Drawn at first are the baseline and the best of the others, as many lines as the eye can follow; tick more to see them.") : null);
 }
