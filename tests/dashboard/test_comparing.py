@@ -37,7 +37,7 @@ def comparison(make_run) -> Path:
 def view(two_runs, dashboard, page):  # noqa: ARG001  (they must be there)
     """Return a page that shows the comparison of both."""
     page.goto(f"{dashboard.url}#/compare?runs=first,second")
-    page.wait_for_selector(".gantts canvas.gantt-plot")
+    page.wait_for_selector(".gantts[aria-busy=false] canvas.gantt-plot")
     return page
 
 
@@ -254,7 +254,7 @@ def test_the_view_fits_phones_and_dark_rooms(two_runs, dashboard, open_page, sho
     assert two_runs[0].is_dir()
     page = open_page(width=width, color_scheme=scheme)
     page.goto(f"{dashboard.url}#/compare?runs=first,second")
-    page.wait_for_selector(".gantts canvas.gantt-plot")
+    page.wait_for_selector(".gantts[aria-busy=false] canvas.gantt-plot")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     labels = page.eval_on_selector_all(".chart .plot > svg", "all => all.map(a => a.ariaLabel)")
     assert len(labels) >= 7
@@ -297,7 +297,7 @@ def test_an_order_in_a_file_leaves_the_others_on_the_page(with_own_order, dashbo
     failed = []
     page.on("response", lambda reply: failed.append(reply.url) if reply.status >= 400 else None)
     page.goto(f"{dashboard.url}#/compare?run=with-own")
-    page.wait_for_selector(".gantts canvas.gantt-plot")
+    page.wait_for_selector(".gantts[aria-busy=false] canvas.gantt-plot")
     assert page.locator(".gantts figure").count() == 2
     told = page.locator(".gantts + p").inner_text()
     assert told.count("own_order.py:oldest+skip is an order in a Python file") == 1
@@ -335,3 +335,29 @@ def test_a_job_is_told_of_while_schedules_load(comparison, dashboard, page):
     card.locator(".chart svg").wait_for()
     card.locator("a").first.click()
     page.locator(".life h2", has_text=f"Job {name}").wait_for()
+
+
+def test_schedules_are_drawn_as_they_come(comparison, dashboard, page):
+    """The slowest keeps nobody waiting; what is zoomed stays so when it arrives."""
+    assert comparison.is_dir()
+
+    def hold(_route) -> None:
+        """Answer later."""
+
+    page.route("**/api/schedule/*?simulation=4", hold)
+    page.goto(f"{dashboard.url}#/compare?run=four")
+    page.wait_for_selector(".gantts canvas.gantt-plot")
+    assert page.locator(".gantts figure").count() == 2
+    assert "1 of 3 schedules are still being made" in page.locator(".gantts").inner_text()
+    axis = page.locator(".gantts .axis-plot")
+    is_another = "old => document.querySelector('.gantts .axis-plot').ariaLabel !== old"
+    whole = axis.get_attribute("aria-label")
+    page.locator(".gantts").get_by_role("button", name="Closer").click()
+    page.wait_for_function(is_another, arg=whole)
+    told = axis.get_attribute("aria-label")
+    page.unroute("**/api/schedule/*?simulation=4")  # lets it go
+    page.wait_for_selector(".gantts[aria-busy=false] canvas.gantt-plot")
+    assert page.locator(".gantts figure").count() == 3
+    page.wait_for_function(
+        "told => document.querySelector('.gantts .axis-plot').ariaLabel === told", arg=told
+    )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 WORDS = ("compare", "-s", "fifo,sjf+easy,srpt+preemptive", "--workload", "venus-like")
 
@@ -47,7 +49,7 @@ def opened(browser, report):
 def test_the_file_alone_can_be_explored(opened, shoot):
     """Differences, linked schedules, distributions and jobs appear from the file's own data."""
     page = opened()
-    page.wait_for_selector("#explore .gantts canvas.gantt-plot")
+    page.wait_for_selector("#explore .gantts[aria-busy=false] canvas.gantt-plot")
     assert page.locator("#explore .chart").count() >= 8
     assert page.locator("#explore .gantts canvas.gantt-plot").count() == 3
     assert "paired over 2 workloads" in page.locator("#explore").inner_text()
@@ -86,15 +88,34 @@ def test_without_scripts_the_essentials_are_there(opened, shoot):
 def test_the_file_fits_phones_and_dark_rooms(opened, shoot, width, scheme):
     """Nothing is wider than the window."""
     page = opened(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.wait_for_selector("#explore .gantts canvas.gantt-plot")
+    page.wait_for_selector("#explore .gantts[aria-busy=false] canvas.gantt-plot")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     shoot(page, f"report-{width}-{scheme}")
+
+
+def test_a_table_that_goes_on_sideways_shows_it(opened):
+    """On a phone its right edge is shaded until it is scrolled to the end."""
+    page = opened(viewport={"width": 390, "height": 800})
+    table = page.locator(".card.scroll").first
+    table.scroll_into_view_if_needed()
+
+    def edge() -> int:
+        """How light the card is at its right edge, in the padding above the words."""
+        box = table.bounding_box()
+        clip = {"x": box["x"] + box["width"] - 5, "y": box["y"] + 3, "width": 2, "height": 2}
+        picture = Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("L")
+        return int(picture.getpixel((0, 0)))
+
+    assert edge() < 235
+    table.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    page.wait_for_timeout(100)
+    assert edge() > 250
 
 
 def test_the_file_can_be_printed(opened):
     """As pages of paper, with the charts and without the controls."""
     page = opened(viewport={"width": 794, "height": 1123})
-    page.wait_for_selector("#explore .gantts canvas.gantt-plot")
+    page.wait_for_selector("#explore .gantts[aria-busy=false] canvas.gantt-plot")
     paper = page.pdf(format="A4")
     assert paper.startswith(b"%PDF")
     assert 2 <= paper.count(b"/Type /Page\n") + paper.count(b"/Type /Page/") <= 14

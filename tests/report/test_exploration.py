@@ -16,6 +16,7 @@ from yardmaster.experiments.comparison import Run
 from yardmaster.metrics.summary import summarise
 from yardmaster.report import exploration
 from yardmaster.report.exploration import exploration_styles
+from yardmaster.report.series import looks
 
 
 def unpacked(text: str, name: str) -> bytes:
@@ -51,6 +52,17 @@ def test_the_page_holds_the_best_schedules_and_the_baseline(comparison, text):
         begin = 12 + struct.unpack("<I", blob[8:12])[0] + column["offset"]
         starts = np.frombuffer(blob, "<f8", column["length"], begin)
         assert np.abs(starts - comparison.schedules[place].start_s).max() <= 1 / 128
+
+
+def test_schedulers_look_as_in_the_figures(comparison, text):
+    """Colours are those of the figures; a scheduler that is grey there has none given."""
+    given = json.loads(unpacked(text, "contrast"))["looks"]
+    drawn = looks(comparison)
+    assert len(given) == len(drawn) == len(comparison.rows)
+    for page, figure in zip(given, drawn, strict=True):
+        assert (page is None) == (not figure.highlighted)
+        assert page is None or page["colour"] == figure.colour
+    assert len({one["marker"] for one in given if one}) == sum(one is not None for one in given)
 
 
 def test_differences_are_over_all_workloads_where_there_are_several(comparison):

@@ -12,6 +12,7 @@ from yardmaster.metrics.catalogue import METRIC_NAMES
 from yardmaster.report.values import (
     PERCENT,
     PLAIN,
+    cut_inside,
     decimals,
     duration_unit,
     interval,
@@ -105,3 +106,13 @@ def test_a_sentence_keeps_its_abbreviations():
     """Only the first letter changes."""
     assert sentence("mean JCT") == "Mean JCT"
     assert sentence("") == ""
+
+
+def test_names_of_one_origin_stay_apart_when_cut():
+    """A cut in the middle keeps the end, where schedulers of one file differ."""
+    names = ["mine.py:area_and_age+easy~estimate", "mine.py:area_and_age+skip"]
+    cut = [cut_inside(name, 20) for name in names]
+    assert [len(one) for one in cut] == [20, 20]
+    assert len(set(cut)) == 2
+    assert [one.partition("…")[2] for one in cut] == ["asy~estimate", "and_age+skip"]
+    assert cut_inside("fifo+easy", 20) == "fifo+easy"

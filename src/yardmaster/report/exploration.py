@@ -36,7 +36,8 @@ def exploration(comparison: Comparison) -> str:
     schedules = comparison.schedules
     if len(schedules) < 2 or not len(schedules[0].workload):
         return ""
-    shown = [place for place, look in enumerate(looks(comparison)) if look.highlighted]
+    drawn = looks(comparison)
+    shown = [place for place, look in enumerate(drawn) if look.highlighted]
     names = [row.scheduler for row in comparison.rows]
     baseline = names.index(comparison.baseline)
     first = sorted({baseline, *[each for each in shown if each != baseline][: MOST_SCHEDULES - 1]})
@@ -50,6 +51,9 @@ def exploration(comparison: Comparison) -> str:
         points=CURVE_POINTS,
     )
     found |= {"shown": shown, "held": held, "note": _note(comparison, held)}
+    # A scheduler looks here as it does in the figures; those that are grey there get looks of
+    # their own, since here they can be chosen.
+    found["looks"] = [look.for_page() if look.highlighted else None for look in drawn]
     blocks = "".join(
         block(
             f"schedule-{place}", packed(encode(_rounded(schedules[place]), {}, with_strips=False))

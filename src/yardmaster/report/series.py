@@ -14,7 +14,7 @@ import numpy as np
 from yardmaster.experiments.comparison import Comparison, ComparisonRow, Estimate
 from yardmaster.model.workload import FloatArray
 from yardmaster.report.drawing import INK
-from yardmaster.report.values import plain, shortened
+from yardmaster.report.values import cut_inside, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +39,10 @@ _MORE_TIME_TICKS = (
     (432_000, "5 d"), (1_728_000, "20 d"), (4_320_000, "50 d"),
 )  # fmt: skip
 FEWEST_TICKS = 4
+LINE_WIDTH = 1.7
+_PAGE_MARKERS = {
+    "o": "circle", "s": "square", "^": "triangle", "D": "diamond", "v": "downwards", "X": "cross",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,11 @@ class Look:
     """Lengths of strokes and gaps, empty for an unbroken line."""
     marker: str
     highlighted: bool
+
+    def for_page(self) -> dict[str, str]:
+        """Return the look as the charts of the page that can be explored take it."""
+        dash = " ".join(f"{LINE_WIDTH * length:g}" for length in self.dash)
+        return {"colour": self.colour, "dash": dash, "marker": _PAGE_MARKERS[self.marker]}
 
 
 # Okabe and Ito's colour-blind-safe palette without its black and yellow, which vanish on one of
@@ -86,7 +95,7 @@ def looks(comparison: Comparison) -> tuple[Look, ...]:
 
 def series_name(comparison: Comparison, row: ComparisonRow) -> str:
     """Return a scheduler's name, short enough for a figure, and say if it is the baseline."""
-    name = shortened(plain(row.scheduler), LONGEST_LABEL)
+    name = cut_inside(plain(row.scheduler), LONGEST_LABEL)
     return f"{name} (baseline)" if row.scheduler == comparison.baseline else name
 
 
@@ -149,7 +158,7 @@ def _line_style(look: Look) -> dict[str, Any]:
     return {
         "color": look.colour,
         "linestyle": (0, look.dash) if look.dash else "-",
-        "linewidth": 1.7 if look.highlighted else 0.8,
+        "linewidth": LINE_WIDTH if look.highlighted else 0.8,
         "alpha": 1.0 if look.highlighted else 0.55,
         "marker": look.marker,
         "markersize": 4.5,

@@ -133,6 +133,17 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
+def cut_inside(text: str, length: int) -> str:
+    """Return `text` cut in its middle to at most `length` characters.
+
+    For names of schedulers: `mine.py:area+easy` and `mine.py:area+skip` differ at their ends.
+    """
+    if len(text) <= length:
+        return text
+    end = -(-(length - 1) * 3 // 5)
+    return f"{text[: length - 1 - end]}…{text[len(text) - end :]}"
+
+
 def _typical(values: Iterable[float]) -> float:
     """Return the median size of the finite values that are not zero, or 0."""
     sizes = [abs(value) for value in values if isfinite(value) and value != 0]

@@ -8,10 +8,13 @@ import { csvText, save } from "./download.js";
 import { choices, sample } from "./legend.js";
 import { lives } from "./life.js";
 import { look } from "./looks.js";
+import { CATEGORIES } from "./palette.js";
 import { jobId } from "./schedule_data.js";
 import { count, duration, figure, several } from "./words.js";
 
 const MOST_GANTTS = 4;
+/** The grey of the baseline in figures, hardly another than the eighth category. */
+const BASELINE = "#808080";
 
 /**
  * `schedule`: reads the schedule of a side; rejects with a sentence if there is none.
@@ -32,9 +35,8 @@ const MOST_GANTTS = 4;
  */
 export function contrast(host, found, sources) {
   const shown = new Set(/** @type {number[]} */ (found.shown));
-  // Those shown at first have the first looks: no two of them are alike.
-  const ranks = [...shown, ...found.sides.keys()].filter((side, place, all) => all.indexOf(side) === place);
-  const series = found.sides.map((/** @type {any} */ side, /** @type {number} */ place) => ({ name: side.name, look: look(ranks.indexOf(place)) }));
+  const looks = looksOf(found, shown);
+  const series = found.sides.map((/** @type {any} */ side, /** @type {number} */ place) => ({ name: side.name, look: looks[place] }));
   /** @type {(() => void)[]} */
   const redraws = [];
   /** @type {{destroy: () => void}[]} */
@@ -50,6 +52,19 @@ export function contrast(host, found, sources) {
     ...(groups ? part(view, "Tenants and priorities", groups) : []), ...part(view, "Jobs that gained and lost most", jobs));
   redraws.forEach((redraw) => redraw());
   return { destroy: () => parts.forEach((each) => each.destroy()) };
+}
+
+/**
+ * The look of every side: as the page's other figures have it, else those shown at first have the first looks.
+ * @param {any} found @param {Set<number>} shown
+ * @returns {import("./looks.js").Look[]}
+ */
+function looksOf(found, shown) {
+  const given = /** @type {(import("./looks.js").Look | null)[]} */ (found.looks ?? found.sides.map(() => null));
+  const others = [...shown, ...found.sides.keys()].filter((side, place, all) => all.indexOf(side) === place && !given[side]);
+  const used = given.flatMap((each) => (each ? [each.colour === BASELINE ? CATEGORIES[7] : each.colour] : []));
+  const free = [...Array(40).keys()].map(look).filter((each) => !used.includes(each.colour));
+  return given.map((each, side) => each ?? free[others.indexOf(side) % free.length]);
 }
 
 /** @param {View} view @param {string} title @param {Node} body */

@@ -66,7 +66,7 @@ function draw({ rows, baseline, better, title }, width) {
  */
 function spaced({ ticks, place }) {
   const gap = ticks.length > 1 ? place(ticks[1][0]) - place(ticks[0][0]) : Infinity;
-  if (gap >= 6.5 * Math.max(...ticks.map(([, label]) => label.length))) return ticks;
+  if (gap >= 7.5 * Math.max(...ticks.map(([, label]) => label.length))) return ticks;
   const zero = Math.max(ticks.findIndex(([value]) => value === 0), 0);
   return ticks.filter((_, n) => (n - zero) % 2 === 0);
 }

@@ -9,6 +9,8 @@ import { TimeWindow } from "./time_window.js";
 
 const COMFORTABLE_PX = 270;
 const TALLEST_PX = 420;
+/** Schedules that arrive within this time are drawn at once. */
+const TOGETHER_MS = 300;
 
 /**
  * @typedef {import("./schedule_data.js").ScheduleData} ScheduleData
@@ -22,34 +24,65 @@ const TALLEST_PX = 420;
  */
 export function gantts(host, sides, { onJob, heading = "h3" } = {}) {
   let isGone = false;
-  /** @type {{destroy: () => void, select?: (row: number | null, reveal?: boolean) => void}[]} */
-  const parts = [];
-  fill(host, h("p", { class: "muted", role: "status" }, "Loading schedules …"));
-  // A schedule that cannot be had leaves its place to a sentence, and the others where they are.
-  Promise.allSettled(sides.map((side) => side.schedule)).then((results) => {
+  let row = /** @type {number | null} */ (null);
+  let pending = 0;
+  /** @type {Drawn | null} */
+  let made = null;
+  /** @type {(ScheduleData | undefined)[]} */
+  const had = sides.map(() => undefined);
+  /** @type {string[]} */
+  const problems = [];
+  const waiting = () => sides.length - had.filter(Boolean).length - problems.length;
+  const pick = (/** @type {number | null} */ next) => {
+    row = next;
+    if (next !== null) onJob?.(next);
+  };
+
+  /** Draw what has arrived; the others follow, and nobody waits for the slowest. */
+  function redraw() {
+    pending = 0;
     if (isGone) return;
-    const had = sides.flatMap((side, n) => { const result = results[n]; return result.status === "fulfilled" ? [{ side, data: result.value }] : []; });
-    const failed = sides.flatMap((side, n) => { const result = results[n]; return result.status === "rejected" && result.reason?.name !== "AbortError" ? [{ side, error: result.reason }] : []; });
-    if (had.length) parts.push(...drawn(host, had.map(({ side }) => side), had.map(({ data }) => data), heading, onJob));
+    const view = made && /** @type {[number, number]} */ ([made.window.from, made.window.to]);
+    const isWhole = !made || made.window.span >= made.window.last - made.window.first;
+    made?.parts.forEach((each) => each.destroy());
+    const here = sides.flatMap((side, n) => { const data = had[n]; return data ? [{ side, data }] : []; });
+    if (here.length) made = drawn(host, here.map(({ side }) => side), here.map(({ data }) => data), { heading, row, pick });
     else fill(host);
-    host.append(...failed.map(({ side, error }) => h("p", { class: "problem", role: "alert" }, `${side.name}: ${error instanceof Error ? error.message : String(error)}`)));
-  });
+    if (made && view && !isWhole) made.window.set(...view);
+    if (waiting()) host.append(h("p", { class: "muted", role: "status" }, here.length ? `${waiting()} of ${sides.length} schedules are still being made …` : "Loading schedules …"));
+    // A schedule that cannot be had leaves a sentence, and the others where they are.
+    host.append(...problems.map((text) => h("p", { class: "problem", role: "alert" }, text)));
+    host.setAttribute("aria-busy", String(waiting() > 0));
+  }
+
+  sides.forEach((side, n) => side.schedule.then((data) => { had[n] = data; }, (error) => {
+    if (error?.name === "AbortError") isGone = true;
+    problems.push(`${side.name}: ${error instanceof Error ? error.message : String(error)}`);
+  }).then(() => {
+    clearTimeout(pending);
+    pending = setTimeout(redraw, waiting() ? TOGETHER_MS : 0);
+  }));
+  redraw();
   return {
-    select(row) {
-      parts.forEach((each) => each.select?.(row, true));
+    select(next) {
+      row = next;
+      made?.parts.forEach((each) => each.select?.(next, true));
     },
     destroy() {
       isGone = true;
-      for (const each of parts) each.destroy();
+      made?.parts.forEach((each) => each.destroy());
     },
   };
 }
 
+/** @typedef {{window: TimeWindow, parts: {destroy: () => void, select?: (row: number | null, reveal?: boolean) => void}[]}} Drawn */
+
 /**
  * @param {HTMLElement} host @param {Side[]} sides @param {ScheduleData[]} schedules
- * @param {string} heading @param {((row: number) => void) | undefined} onJob
+ * @param {{heading: string, row: number | null, pick: (row: number | null) => void}} options `row`: the job that is picked
+ * @returns {Drawn}
  */
-function drawn(host, sides, schedules, heading, onJob) {
+function drawn(host, sides, schedules, { heading, row: first, pick: told }) {
   const spans = schedules.map(({ about }) => about.horizon_s);
   const window = new TimeWindow(Math.min(...spans.map(([begin]) => begin)), Math.max(...spans.map(([, end]) => end)));
   const by = usefulColourings(schedules[0])[0][0];
@@ -67,7 +100,7 @@ function drawn(host, sides, schedules, heading, onJob) {
     isPicking = true;
     charts.forEach((chart) => chart.select(row));
     isPicking = false;
-    if (row !== null) onJob?.(row);
+    told(row);
   };
   places.forEach((place, n) => { place.style.height = `${heightOf(schedules[n])}px`; });
   const charts = schedules.map((data, n) => gantt(places[n], data, { window, colourBy: by, label: `Schedule of ${sides[n].name}`, onSelect: pick }));
@@ -77,7 +110,12 @@ function drawn(host, sides, schedules, heading, onJob) {
     return h("li", {}, swatch, label);
   }));
   showLegend();
-  return [...charts, timeAxis(axis, { window, begins: schedules[0].about.begins })];
+  if (first !== null) {
+    isPicking = true;
+    charts.forEach((chart) => chart.select(first));
+    isPicking = false;
+  }
+  return { window, parts: [...charts, timeAxis(axis, { window, begins: schedules[0].about.begins })] };
 }
 
 /**

@@ -26,6 +26,7 @@ export function markerPath(name, x, y, size) {
   switch (name) {
     case "square": return `M${x - b} ${y - b}h${2 * b}v${2 * b}h${-2 * b}z`;
     case "triangle": return `M${x} ${y - a}L${x + a} ${y + b}H${x - a}z`;
+    case "downwards": return `M${x} ${y + a}L${x + a} ${y - b}H${x - a}z`;
     case "diamond": return `M${x} ${y - a * 1.2}L${x + a * 1.2} ${y}L${x} ${y + a * 1.2}L${x - a * 1.2} ${y}z`;
     case "cross": {
       const c = a * 0.38;
