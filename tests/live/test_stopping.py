@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from yardmaster.errors import YardmasterError
@@ -78,6 +78,29 @@ def test_only_longer_jobs_that_may_be_stopped_make_room(running, gpus: int, hund
     assert len(nodes) <= 1
     for node in nodes:
         assert free[node] + sum(state.holdings[row, 2] for row in victims) >= gpus
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    running=RUNNING,
+    gpus=st.integers(1, GPUS),
+    hundreds=st.integers(0, 9),
+    scheduler=st.sampled_from(["srpt+preemptive@spread", "sjf+preemptive@random"]),
+)
+@example([(0, 1, 1, True), (0, 2, 1, False), (1, 1, 3, False)], 3, 2, "srpt+preemptive@spread")
+def test_placements_that_move_jobs_stop_nobody_else(running, gpus, hundreds, scheduler):
+    """Jobs put back elsewhere than they run: who must not be stopped is not, nor in vain."""
+    state, may = moment(running, gpus, 100.0 * hundreds + 50.0), may_stop(running)
+    decider = Decider(scheduler, may_stop=True)
+    decision = decider.decide(state)
+    waiting = len(state.jobs) - 1
+    if decision.starts:
+        return
+    victims = decider.stops_for(state, decision, waiting, np.array([*may, False]))
+    assert all(may[row] for row in victims)
+    held = state.holdings[list(victims)]
+    room = state.free_gpus + np.bincount(held[:, 1], held[:, 2], minlength=2).astype(int)
+    assert not victims or room.max() >= gpus
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ about to end, or with a key before everybody's: no waiting job stands before tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -105,13 +106,24 @@ def ask_stops(
     # Who is stopped may stop others in turn: of interest are those whose GPUs the job is given.
     taken = _gpus_of(schedule, int(begun[0]))
     stopped = np.flatnonzero(schedule.segment_cause == Cause.PREEMPTED).tolist()
-    return tuple(
-        sorted(
-            int(parts[schedule.segment_job[segment]])
-            for segment in stopped
-            if schedule.segment_job[segment] < first and taken & _gpus_of(schedule, segment)
-        )
+    rows = sorted(
+        int(parts[schedule.segment_job[segment]])
+        for segment in stopped
+        if schedule.segment_job[segment] < first and taken & _gpus_of(schedule, segment)
     )
+    # Some placements put running jobs back onto other nodes than they hold, or at other times.
+    may = all(row != BLOCK and stoppable[row] for row in rows)
+    return tuple(rows) if may and _has_room(state, schedule, taken, rows) else ()
+
+
+def _has_room(state: State, schedule: Schedule, taken: set[int], rows: Sequence[int]) -> bool:
+    """Whether the nodes that a job is given have its GPUs once these jobs are gone, not before."""
+    nodes = schedule.cluster.gpu_node[np.array(sorted(taken), dtype=np.int64)]
+    going = state.holdings[np.isin(state.holdings[:, 0], rows)]
+    freed = np.bincount(going[:, 1], going[:, 2], minlength=state.cluster.nodes)
+    wanted = np.bincount(nodes, minlength=state.cluster.nodes)
+    lacking = wanted - state.free_gpus
+    return bool((lacking <= freed).all() and (lacking > 0).any())
 
 
 def _gpus_of(schedule: Schedule, segment: int) -> set[int]:
