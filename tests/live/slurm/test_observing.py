@@ -142,6 +142,19 @@ def test_an_empty_cluster_is_a_state_too():
     assert seen.state.free_gpus.tolist() == [8]
 
 
+def test_a_task_that_waits_again_is_not_taken_for_one_that_runs():
+    """The last task of an array has the array's number; another one was requeued and waits."""
+    waits = QueueRow(
+        "20_0", "22", "ann", "a", "main", "PENDING", NOW_S - 9.0, None, 60.0, 1, 1, "", 5,
+        "BeginTime", "", None,
+    )  # fmt: skip
+    runs = waits._replace(label="20_1", job="20", state="RUNNING", start_s=NOW_S, node_list="n1")
+    nodes = [NodeRow("n1", "mix", 8, "a100", 1, ("main",))]
+    seen = observation([waits, runs], nodes, {}, now_s=NOW_S, allowed=Allowed())
+    assert seen.row_of == {"20": 0, "20_1": 1}
+    assert (seen.state.waiting.tolist(), seen.state.running.tolist()) == ([0], [1])
+
+
 CELLS = st.tuples(
     st.sampled_from(["PENDING", "PENDING", "RUNNING", "COMPLETING"]),
     st.sampled_from(["ann", "bob"]),

@@ -289,7 +289,7 @@ def _units(queue: Iterable[QueueRow]) -> list[QueueRow]:
     """Return running jobs as they are, and waiting ones as Slurm orders them.
 
     Waiting tasks of an array are one, with what one task asks for. Parts of a heterogeneous job
-    are one, with all they ask for together.
+    are one, with all they ask for together. Their label still says that they are more than a job.
     """
     units: dict[str, QueueRow] = {}
     running = list[QueueRow]()
@@ -301,10 +301,12 @@ def _units(queue: Iterable[QueueRow]) -> list[QueueRow]:
         unit = row.label if plain else row.unit
         known = units.get(unit)
         if known is None:
-            units[unit] = row if plain else row._replace(job=unit, label=unit)
+            units[unit] = row if plain else row._replace(job=unit)
         elif "+" in row.label:
             units[unit] = known._replace(gpus=known.gpus + row.gpus, nodes=known.nodes + row.nodes)
-    return [*units.values(), *running]
+    # The last task of an array runs under the array's number; a requeued one may wait again.
+    apart = [row._replace(job=row.label) if row.job in units else row for row in running]
+    return [*units.values(), *apart]
 
 
 def _known_types(table: _Table, nodes: Sequence[NodeRow]) -> list[str | None]:
