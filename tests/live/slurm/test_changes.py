@@ -23,7 +23,7 @@ from yardmaster.live.slurm.commands import Slurm, SlurmError
 
 FACTOR = re.compile(r"update JobId=[1-9]\d{0,9} SiteFactor=\d{1,10}", re.ASCII)
 PREFER = re.compile(r"update JobId=[1-9]\d{0,9} Prefer=[A-Za-z0-9_.-]*", re.ASCII)
-REQUEUE = re.compile(r"requeue [1-9]\d{0,9}", re.ASCII)
+REQUEUE = re.compile(r"requeue incomplete [1-9]\d{0,9}", re.ASCII)
 FORBIDDEN = ("hold", "release", "priority", "starttime", "timelimit", "reqnodelist", "nice", "\n")
 ANYTHING = st.text() | st.from_regex(r"[0-9_\[\]+ ,=\n]*(Priority=0|StartTime=now|\nhold 1)?")
 CHANGES = st.builds(
@@ -63,7 +63,7 @@ def test_no_job_is_requeued_unless_asked_for(job: int):
     nowhere = Slurm(environment={"PATH": "/nonexistent"})
     with pytest.raises(SlurmError, match="nobody asked for that"):
         apply_changes(nowhere, [SetFactor("1", 5), Requeue(str(job))])
-    assert command_line(Requeue(str(job)), may_requeue=True) == f"requeue {job}"
+    assert command_line(Requeue(str(job)), may_requeue=True) == f"requeue incomplete {job}"
 
 
 def test_many_changes_are_shared_out(tmp_path: Path):

@@ -12,6 +12,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import read_lines
 from yardmaster.live.decision import Decider
 from yardmaster.live.folder import AUDIT
+from yardmaster.live.slurm.changes import Requeue, apply_changes
 from yardmaster.live.slurm.commands import Slurm
 from yardmaster.live.slurm.driving import Settings
 from yardmaster.live.slurm.observing import Allowed, Observation, observation
@@ -35,7 +36,7 @@ def line(job: int, ran_s: float | None, limit_s: float, **cells: object) -> Queu
     waits = ran_s is None
     row = QueueRow(
         str(job), str(job), "ann", "a", "main", "PENDING" if waits else "RUNNING", NOW_S - 9000.0,
-        None if waits else NOW_S - ran_s, limit_s, 1, 2, "", 9, "Priority",
+        None if waits else NOW_S - ran_s, limit_s, 1, 2, "", 9, "Resources",
         "" if waits else f"n{job}", NOW_S - 9000.0,
     )  # fmt: skip
     return row._replace(**cells)
@@ -45,6 +46,11 @@ def seen(*rows: QueueRow, allowed: Allowed = MAIN) -> Observation:
     """Two nodes, full of jobs 1 and 2."""
     weights = {row.job: PriorityRow(row.priority, 0, row.priority, 0) for row in rows if row.waits}
     return observation(rows, NODES, weights, now_s=NOW_S, allowed=allowed)
+
+
+def moment(unix_s: float | None) -> str:
+    """As squeue writes it."""
+    return "N/A" if unix_s is None else f"{unix_s:.0f}"
 
 
 class Programs:
@@ -72,15 +78,21 @@ PLAIN = {"j1": DETAILS, "j2": DETAILS, "j3": DETAILS}
 def planned(
     folder: Path, *rows: QueueRow, rules: Rules | None = None, allowed: Allowed = MAIN,
     details: dict[str, str] | None = None, stopped: Stopped | None = None,
-    is_first: bool = True,
+    is_first: bool = True, later: dict[str, QueueRow] | None = None,
 ) -> list[str]:  # fmt: skip
-    """Return who would be requeued."""
+    """Return who would be requeued; jobs may be others `later`, when Slurm is asked about them."""
     folder.mkdir(exist_ok=True)
     stops = Stops(folder)
     if stopped is not None:
         stops.intend([stopped])
     decider = Decider("srpt+preemptive", may_stop=True)
-    slurm = Programs(folder, **{**PLAIN, **(details or {})}).slurm
+    rows_then = {f"j{row.job}": row for row in rows} | (later or {})
+    known = {**PLAIN, **(details or {})}
+    told = {
+        job: f"{known.get(job, DETAILS)}{row.state}\x1f{moment(row.start_s)}\x1f"
+        for job, row in rows_then.items()
+    }
+    slurm = Programs(folder, **told).slurm
     requeuer = Requeuer(slurm, decider, rules or Rules(), stops)
     observed = seen(*rows, allowed=allowed)
     requeuer.see(observed)
@@ -101,6 +113,8 @@ def test_the_one_that_loses_least_makes_room(tmp_path: Path):
     ("name", "change"),
     [
         ("an array", {"label": "1_4"}),
+        ("an array's last task", {"label": "1_4", "job": "1_4"}),
+        ("a part of several", {"label": "1+0"}),
         ("several nodes", {"nodes": 2}),
         ("ending", {"state": "COMPLETING"}),
         ("not on the list", {"partition": "other"}),
@@ -133,6 +147,48 @@ def test_for_a_job_that_asks_for_more_nobody_is_stopped(tmp_path: Path, place: i
     cells = DETAILS.split("\x1f")
     cells[place] = value
     assert planned(tmp_path, LONG, SHORT, details={"j3": "\x1f".join(cells)}) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "later"),
+    [
+        ("it has just ended", {"j1": LONG._replace(state="COMPLETING")}),
+        ("it began anew", {"j1": LONG._replace(start_s=NOW_S - 1.0)}),
+        ("it was requeued", {"j1": LONG._replace(state="PENDING", start_s=None)}),
+        ("the other one runs", {"j3": SHORT._replace(state="RUNNING", start_s=NOW_S)}),
+    ],
+)
+def test_what_happened_since_the_look_protects_jobs(tmp_path: Path, name: str, later):
+    """Nobody is stopped who has ended or begun anew, or for a job that has started, since then."""
+    assert planned(tmp_path, LONG, SHORT, later=later) == [], name
+
+
+def test_nobody_is_stopped_for_a_job_that_was_held_since(tmp_path: Path):
+    """It would not start in the room that is made."""
+    cells = DETAILS.split("\x1f")
+    cells[3] = "0"
+    assert planned(tmp_path, LONG, SHORT, details={"j3": "\x1f".join(cells)}) == []
+
+
+def test_on_a_node_that_drains_nobody_is_stopped(tmp_path: Path, monkeypatch):
+    """Nobody starts there: the next one who loses little makes room instead."""
+    drains = [replace(NODES[0], state="drng"), NODES[1]]
+    monkeypatch.setattr(f"{__name__}.NODES", drains)
+    assert planned(tmp_path / "a", LONG, SHORT) == []
+    assert planned(tmp_path / "b", LONG, OLD, SHORT) == ["2"]
+
+
+def test_for_an_array_nobody_is_stopped(tmp_path: Path):
+    """Its tasks are one in the order, and room would be made for one of many."""
+    assert planned(tmp_path, LONG, SHORT._replace(label="3_[0-5%2]")) == []
+
+
+def test_slurm_itself_must_say_that_resources_are_lacking(tmp_path: Path):
+    """Else jobs without GPUs may stand before it, or a limit that Slurm has not looked at yet."""
+    for number, reason in enumerate(("Priority", "None", "QOSMaxGRESPerUser")):
+        behind = SHORT._replace(reason=reason)
+        assert planned(tmp_path / str(number), LONG, behind) == []
+    assert planned(tmp_path / "s", LONG, SHORT._replace(reason="None"), is_first=False) == ["1"]
 
 
 def test_bounds_hold_across_restarts(tmp_path: Path):
@@ -221,6 +277,16 @@ def test_a_long_job_is_requeued_for_a_short_one(mini, tmp_path: Path):
     assert "not before" in why
     assert mini.states("R") == [stays]
     assert mini.runs("start").count(stays) == 1
+
+
+def test_a_job_that_has_ended_is_not_run_again(mini):
+    """`scontrol requeue` would: between looking and stopping a job may end by itself."""
+    ended = mini.submit("--requeue", seconds=0.0)
+    mini.until(lambda: ended in mini.runs() and not mini.states("R,CG"))
+    apply_changes(mini.slurm, [Requeue(ended)], may_requeue=True)
+    about = mini.slurm.read("scontrol", "show", "job", ended)
+    assert "JobState=COMPLETED" in about
+    assert "Restarts=0" in about
 
 
 def test_a_run_must_be_asked_to_stop_jobs(mini, tmp_path: Path):

@@ -85,7 +85,8 @@ def command_line(change: Change, *, may_requeue: bool = False) -> str:
     if isinstance(change, Requeue):
         if may_requeue is not True:
             raise SlurmError(f"Job {change.job} must not be requeued: nobody asked for that.")
-        return f"requeue {change.job}"
+        # Without that word a job that has just ended would be run again.
+        return f"requeue incomplete {change.job}"
     if change.feature and not FEATURE.fullmatch(change.feature):
         raise SlurmError(f"{change.feature!r} is not the name of a feature.")
     return f"update JobId={change.job} Prefer={change.feature}"

@@ -79,6 +79,11 @@ class QueueRow(NamedTuple):
         return _unit(self.label)
 
     @property
+    def is_single(self) -> bool:
+        """Whether it is a job by itself: no array, no task of one, no part of several."""
+        return self.label == self.job == self.unit
+
+    @property
     def waits(self) -> bool:
         """Whether it has not started."""
         return self.state == WAITING
@@ -141,8 +146,8 @@ def _queue_row(line: str) -> QueueRow:
     count = max(_whole(nodes), 1)
     gpus, types = _gpus(alloc, per_job, per_node, per_task, count, max(_whole(tasks), 1))
     return QueueRow(
-        label, job, user, account, partition, state, float(submit), _moment(start),
-        _limit_s(limit), count, gpus, types, int(priority), reason, node_list, _moment(accrue),
+        label, job, user, account, partition, state, float(submit), moment(start),
+        _limit_s(limit), count, gpus, types, int(priority), reason, node_list, moment(accrue),
     )  # fmt: skip
 
 
@@ -297,7 +302,8 @@ def _whole(text: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
-def _moment(text: str) -> float | None:
+def moment(text: str) -> float | None:
+    """Return a time in seconds since 1970; None for `N/A` and the like."""
     return float(text) if text.isdecimal() and text != "0" else None
 
 

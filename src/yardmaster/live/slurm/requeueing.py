@@ -3,9 +3,10 @@
 The scheduler says whom it would stop for the first job in the queue (`live.stopping`). It is done
 only if every rule agrees: the running job is on the list of jobs to order, can be requeued, is a
 plain batch job on one node, has run for a while, was not stopped before and is in nobody's hands;
-the waiting one stands first in Slurm's own order, asks for nothing but GPUs, cores and memory, and
-room was never made for it before; and the time it gains is well above what the other one loses:
-all it has done, and the two minutes for which Slurm lets no requeued job start.
+the waiting one stands first in Slurm's own order, lacks nothing but resources by Slurm's own word,
+is no array, names no place, and room was never made for it before; both are still what they were
+when they were looked at; and the time it gains is well above what the other one loses: all it has
+done, and the two minutes for which Slurm lets no requeued job start.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from yardmaster.live.slurm.changes import Requeue
 from yardmaster.live.slurm.commands import SEPARATOR, Slurm, SlurmError
 from yardmaster.live.slurm.history import REQUEUE_S
 from yardmaster.live.slurm.observing import BY_PEOPLE, ORDERABLE, Observation
-from yardmaster.live.slurm.reading import NOWHERE
+from yardmaster.live.slurm.reading import NOWHERE, WAITING, moment
 from yardmaster.live.slurm.stops import HOUR_S, Stopped, Stops
 from yardmaster.model.columns import BoolArray
 from yardmaster.workloads.traces.slurm.fields import tres
@@ -33,7 +34,7 @@ MOST_ASKED = 400
 """Of so many running jobs, those that lose least, Slurm is asked whether they can be requeued."""
 _FIELDS = (
     "JobID", "Requeue", "BatchFlag", "RestartCnt", "PriorityLong", "ReqNodes", "Feature",
-    "Reservation", "Licenses", "OverSubscribe", "tres-alloc",
+    "Reservation", "Licenses", "OverSubscribe", "tres-alloc", "State", "StartTime",
 )  # fmt: skip
 
 
@@ -85,6 +86,13 @@ class _Details:
     """Whether it says more about where it runs than how many GPUs, cores and how much memory."""
     cpus: int
     memory_mib: float
+    state: str
+    start_s: float | None
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether it would start where room is made."""
+        return self.state == WAITING and not self.is_held and not self.is_bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +150,13 @@ class Requeuer:
         ids = observation.state.jobs.id
         details = read_details(self._slurm, [str(ids[row]) for row in (waiting, *rows)])
         about = details.get(str(ids[waiting]))
-        if about is None or about.is_bound or not self._is_unbound(str(ids[waiting])):
+        if about is None or not about.may_gain or not self._is_unbound(str(ids[waiting])):
             return ()
-        rows = [row for row in rows if self._may_go(details.get(str(ids[row])))]
+        rows = [
+            row
+            for row in rows
+            if self._may_go(details.get(str(ids[row])), observation.rows[row].start_s)
+        ]
         victims = self._cheapest(observation, decision, waiting, rows)
         if not victims or len(victims) > left:
             return ()
@@ -162,10 +174,11 @@ class Requeuer:
         if row is None:
             return None
         line = observation.rows[row]
-        is_plain = line.label == line.job and line.nodes == 1 and line.reason in ORDERABLE
+        is_plain = line.is_single and line.nodes == 1 and line.reason in ORDERABLE
         if not is_plain or self._stops.made_for(line.job):
             return None
-        if is_first and not _stands_first(observation, row):
+        # Behind a job without GPUs, which is not in the state, or at a limit it says so itself.
+        if is_first and not (line.reason == "Resources" and _stands_first(observation, row)):
             return None
         return row
 
@@ -177,7 +190,7 @@ class Requeuer:
             line, ran_s = observation.rows[row], state.time_s - float(state.since_s[row])
             may = (
                 line.state == "RUNNING"
-                and line.label == line.job  # of an array all tasks might be requeued at once
+                and line.is_single  # of an array all tasks might be requeued at once
                 and line.nodes == 1
                 and observation.is_admitted(row)
                 and ran_s >= self._rules.least_run_s
@@ -188,9 +201,11 @@ class Requeuer:
                 found.append((ran_s * line.gpus, row))
         return [row for _, row in sorted(found)[:MOST_ASKED]]
 
-    def _may_go(self, details: _Details | None) -> bool:
+    def _may_go(self, details: _Details | None, start_s: float | None) -> bool:
+        """Whether a job may be requeued, and still is in the run that was seen."""
         return (
             details is not None
+            and (details.state, details.start_s) == ("RUNNING", start_s)
             and details.can_requeue
             and not details.is_held
             and details.restarts < self._rules.per_job
@@ -210,7 +225,9 @@ class Requeuer:
         state = observation.state
         partitions = set(observation.rows[waiting].partition.split(","))
         homes = {
-            row: observation.nodes[node].partitions for row, node, _ in state.holdings.tolist()
+            row: observation.nodes[node].partitions
+            for row, node, _ in state.holdings.tolist()
+            if observation.nodes[node].takes_jobs  # what is freed on one that drains helps nobody
         }
         near = [row for row in rows if partitions & set(homes.get(row, ()))]
         count = 1
@@ -271,7 +288,9 @@ def read_details(slurm: Slurm, jobs: Sequence[str]) -> dict[str, _Details]:
         cells = line.split(SEPARATOR)
         if len(cells) < len(_FIELDS):
             raise SlurmError("squeue does not know all that --preempt-requeue asks.")
-        job, requeue, batch, restarts, priority, *bounds, shares, alloc = cells[: len(_FIELDS)]
+        job, requeue, batch, restarts, priority, *bounds, shares, alloc, state, start = cells[
+            : len(_FIELDS)
+        ]
         counted = tres(alloc)
         found[job] = _Details(
             can_requeue=(requeue, batch) == ("1", "1"),
@@ -282,6 +301,8 @@ def read_details(slurm: Slurm, jobs: Sequence[str]) -> dict[str, _Details]:
             or shares.upper() not in {"OK", "YES"},
             cpus=counted.cpus or 0,
             memory_mib=float(counted.memory_mib or 0.0),
+            state=state,
+            start_s=moment(start),
         )
     return found
 
