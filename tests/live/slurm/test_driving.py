@@ -9,11 +9,19 @@ from pathlib import Path
 import pytest
 
 from yardmaster.errors import YardmasterError
-from yardmaster.live.audit import read_lines
-from yardmaster.live.folder import AUDIT
-from yardmaster.live.slurm.driving import LONGEST_PAUSE_S
+from yardmaster.live.audit import AuditLog, read_lines
+from yardmaster.live.clock import LiveClock
+from yardmaster.live.decision import Decider
+from yardmaster.live.folder import AUDIT, LiveFolder
+from yardmaster.live.slurm.changes import Requeue, SetFactor
+from yardmaster.live.slurm.commands import Slurm, SlurmError
+from yardmaster.live.slurm.driving import LONGEST_PAUSE_S, Settings, SlurmDriver
 from yardmaster.live.slurm.ledger import NAME
+from yardmaster.live.slurm.observing import Allowed
+from yardmaster.live.slurm.probing import Capabilities
+from yardmaster.live.slurm.requeueing import Exchange, Rules
 from yardmaster.live.slurm.restoring import restore
+from yardmaster.live.slurm.stops import Stops
 
 MINUTES = (7, 3, 9, 2, 8, 4)
 """Time limits: what the shortest-first scheduler goes by."""
@@ -186,7 +194,7 @@ def test_a_failing_scheduler_touches_nothing(mini, tmp_path: Path):
     mini.fill()
     for minutes in MINUTES:
         mini.submit(minutes=minutes)
-    driver = mini.driver(tmp_path / "run", latest_s=0.0001)
+    driver = mini.driver(tmp_path / "run", latest_s=0.01)
     assert "late" in driver.tick().skipped
     driver = mini.driver(tmp_path / "other")
     decide = driver._decider.decide
@@ -215,3 +223,49 @@ def test_it_refuses_to_change_what_it_must_not(mini, tmp_path: Path):
     settings = replace(driver.settings, mode="apply")
     with pytest.raises(YardmasterError, match="PriorityWeightAge is 0"):
         type(driver)(*parts, settings, driver._folder, driver._audit, **rest)
+
+
+def beside(folder: Path, scontrol: str, **settings: object) -> SlurmDriver:
+    """A driver whose `scontrol` is a script."""
+    program = folder / "scontrol"
+    program.write_text(f"#!/bin/sh\n{scontrol}\n")
+    program.chmod(0o755)
+    capabilities = Capabilities(
+        "22.05", "mini", 100_000, 7 * 86_400.0, 300.0, ages_always=False, refusals=(), remarks=()
+    )
+    chosen = Settings(mode="apply", **settings)
+    held = LiveFolder(folder / "run")
+    decider = Decider("srpt+preemptive", may_stop=True)
+    held.begin("slurm", chosen.mode, decider.name, nodes=[], settings={})
+    return SlurmDriver(
+        Slurm(5.0, {"PATH": f"{folder}:/usr/bin:/bin"}), decider, capabilities, chosen, held,
+        AuditLog(folder / "run" / AUDIT, LiveClock.since(0.0)), began_unix_s=0.0,
+    )  # fmt: skip
+
+
+def test_what_a_failing_program_may_have_sent_counts(tmp_path: Path):
+    """One `scontrol` of several may fail after the others have sent: the rate is bounded still."""
+    driver = beside(tmp_path, "cat > /dev/null; echo gone >&2; exit 1", updates_per_minute=40)
+    changes = [SetFactor(str(job), 5) for job in range(1, 61)]
+    with pytest.raises(SlurmError, match="gone"):
+        driver._carry_out(changes)
+    assert driver._carry_out(changes) == []
+
+
+def test_a_requeue_without_an_answer_is_logged(tmp_path: Path, monkeypatch):
+    """The job may have been stopped: the audit log says so, and the bounds count it."""
+    mine = Allowed(partitions=("main",))
+    driver = beside(tmp_path, "echo gone >&2; exit 1", requeue=Rules(), allowed=mine)
+    exchange = Exchange(Requeue("7"), "9", 700.0, "for job 9")
+    monkeypatch.setattr(driver._requeuer, "plan", lambda *_, **__: [exchange])
+    assert [stop.outcome for stop in driver._make_room(None, None)] == ["failed"]
+    logged = [one for one in read_lines(tmp_path / "run" / AUDIT) if one["what"] == "apply"]
+    assert [(one["operation"], one["job"]) for one in logged] == [("requeue", "7")]
+    assert "perhaps stopped: scontrol failed: gone, for job 9" in logged[0]["detail"]
+    assert [one.waiting for one in Stops(tmp_path / "run").of("7")] == ["9"]
+
+
+def test_whose_jobs_may_be_stopped_must_be_said_to_a_driver_too(tmp_path: Path):
+    """Not by the command line alone: without a list everybody's would be."""
+    with pytest.raises(YardmasterError, match="say whose"):
+        beside(tmp_path, "exit 1", requeue=Rules())

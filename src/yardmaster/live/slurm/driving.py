@@ -25,13 +25,13 @@ from yardmaster.live.slurm.changes import (
     apply_changes,
     skipped,
 )
-from yardmaster.live.slurm.commands import Slurm
+from yardmaster.live.slurm.commands import Slurm, SlurmError
 from yardmaster.live.slurm.happenings import Happenings
 from yardmaster.live.slurm.ledger import Ledger
 from yardmaster.live.slurm.observing import Allowed, Believe, Observation, observe
 from yardmaster.live.slurm.planning import Plan, check_decision, plan_changes
 from yardmaster.live.slurm.probing import Capabilities
-from yardmaster.live.slurm.requeueing import Requeuer, Rules
+from yardmaster.live.slurm.requeueing import Exchange, Requeuer, Rules
 from yardmaster.live.slurm.stops import Stops
 from yardmaster.live.slurm.wishes import plan_wishes, read_wishes
 
@@ -138,8 +138,10 @@ class SlurmDriver:
         """Join the parts.
 
         Raises:
-            YardmasterError: if the order is to be changed and must not be, naming every reason.
+            YardmasterError: if the order is to be changed and must not be, naming every reason, or
+                the settings make no sense.
         """
+        settings.check()
         check_rights(capabilities, settings)
         self._slurm, self._decider, self._believe = slurm, decider, believe
         self._capabilities, self.settings = capabilities, settings
@@ -259,8 +261,9 @@ class SlurmDriver:
             outcomes = [skipped(change, "dry run") for change in changes]
         else:
             self.ledger.intend(changes)
-            outcomes = apply_changes(self._slurm, changes)
+            # Counted before: one scontrol of several may fail after the others have sent theirs.
             self._sent.append((time.monotonic(), len(changes)))
+            outcomes = apply_changes(self._slurm, changes)
         self._log(outcomes, len(wanted) - len(changes))
         return outcomes
 
@@ -275,7 +278,7 @@ class SlurmDriver:
             return []
         if is_real:
             self.stops.intend([one.stopped() for one in exchanges])
-            done = apply_changes(self._slurm, [one.stop for one in exchanges], may_requeue=True)
+            done = self._stop(exchanges)
         else:
             done = [skipped(one.stop, pretends) for one in exchanges]
         outcomes = []
@@ -286,6 +289,16 @@ class SlurmDriver:
                 self._audit.write("apply", tick=self.number, **asdict(outcomes[-1]))
             self._told_stops.add(told)
         return outcomes
+
+    def _stop(self, exchanges: Sequence[Exchange]) -> list[Outcome]:
+        """Requeue jobs; where Slurm does not answer, they may be stopped or not: so it is said."""
+        try:
+            return apply_changes(self._slurm, [one.stop for one in exchanges], may_requeue=True)
+        except SlurmError as error:
+            return [
+                Outcome("requeue", one.stop.job, "failed", f"perhaps stopped: {error}")
+                for one in exchanges
+            ]
 
     def _allowance(self) -> int:
         """Return how many changes may be sent now."""

@@ -10,7 +10,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.live.folder import ABOUT, HEARTBEAT, read_json
 from yardmaster.live.slurm import reading
 from yardmaster.live.slurm.changes import SetPrefer, apply_changes
-from yardmaster.live.slurm.commands import Slurm
+from yardmaster.live.slurm.commands import Slurm, SlurmError
 from yardmaster.live.slurm.driving import factors_to_zero
 from yardmaster.live.slurm.ledger import Ledger
 from yardmaster.live.slurm.wishes import read_wishes
@@ -45,15 +45,21 @@ def restore(slurm: Slurm, ledger: Ledger, *, everyone: bool = False) -> Restored
         SlurmError: if Slurm does not answer.
     """
     zeroed: set[str] = set()
+    is_sent = False
     for attempt in range(TRIES):
         sites, unweighed = _sites(slurm)
-        wanted = factors_to_zero(
-            sites, ledger, unweighed=() if attempt else unweighed, everyone=everyone
-        )
+        silent = () if is_sent else unweighed
+        wanted = factors_to_zero(sites, ledger, unweighed=silent, everyone=everyone)
         if not wanted:
             break
         # Nothing goes into the ledger: no factor is always ours, and a run may be writing there.
-        outcomes = apply_changes(slurm, wanted)
+        try:
+            outcomes = apply_changes(slurm, wanted)
+        except SlurmError:
+            if attempt + 1 == TRIES:
+                raise
+            continue  # one `scontrol` of several may have failed: reading tells what is left
+        is_sent = True
         zeroed |= {one.job for one in outcomes if one.outcome == "done"}
     if ledger.has_wishes:
         wishes, _ = read_wishes(slurm)

@@ -68,9 +68,10 @@ class SlurmSession:
             history_days: learn run times from so many days of accounts; 0 believes time limits.
 
         Raises:
-            YardmasterError: if Slurm does not answer, the scheduler is unknown, the folder is in
-                use, or the order is to be changed and must not be.
+            YardmasterError: if Slurm does not answer, the settings make no sense, the scheduler is
+                unknown, the folder is in use, or the order is to be changed and must not be.
         """
+        settings.check()
         self.slurm, self.settings = slurm, settings
         decider = _decider(scheduler, settings)
         self.capabilities: Capabilities = probe(slurm)
