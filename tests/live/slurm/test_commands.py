@@ -61,3 +61,12 @@ def test_one_that_fails_or_hangs_ends_them_all(tmp_path: Path):
         slurm.read_all(("sinfo",))
     with pytest.raises(SlurmError, match="sbatch is not a program that only reads"):
         slurm.read_all(("sinfo",), ("sbatch",))
+
+
+def test_habits_of_whoever_starts_it_hide_no_job(tmp_path: Path, monkeypatch):
+    """Variables that choose what squeue shows are not passed on; times are counted in UTC."""
+    monkeypatch.setenv("SQUEUE_USERS", "ann")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    _program(tmp_path, "squeue", 'echo "$SQUEUE_USERS,$TZ,$SLURM_TIME_FORMAT"')
+    slurm = Slurm(environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert slurm.read("squeue") == slurm.read_all(("squeue",))[0] == ",UTC0,%s\n"

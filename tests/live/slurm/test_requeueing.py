@@ -209,6 +209,10 @@ def test_room_is_made_for_the_first_in_slurms_order_alone(tmp_path: Path):
     rival = line(4, None, 5 * HOUR_S, priority=10)
     assert planned(tmp_path / "a", LONG, SHORT, rival) == []
     assert planned(tmp_path / "b", LONG, SHORT, rival, is_first=False) == ["1"]
+    elsewhere = rival._replace(
+        partition="main,other", reason="Nodes required for job are DOWN, DRAINED or reserved"
+    )
+    assert planned(tmp_path / "d", LONG, SHORT, elsewhere) == []
     waits_for = rival._replace(reason="Dependency")
     assert planned(tmp_path / "c", LONG, SHORT, waits_for) == ["1"]
 

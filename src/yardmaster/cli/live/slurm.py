@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -167,10 +169,8 @@ def slurm(
         _begin(session.capabilities, settings, out)
     for line in session.unknown_names():
         remark(f"Note: {line}.")
-    # What is loaded by now stays; looking through it for garbage would delay a tick now and then.
-    gc.collect()
-    gc.freeze()
-    ending = session.run(ticks=ticks, report=None if quiet else _report)
+    with _kept_as_loaded():
+        ending = session.run(ticks=ticks, report=None if quiet else _report)
     say(_ended(ending, out))
 
 
@@ -179,6 +179,17 @@ def _check_counts(ticks: int | None, history_days: float) -> None:
         raise YardmasterError(f"--ticks is {ticks}; it must be at least 1.")
     if history_days:
         check_days("--history-days", history_days)
+
+
+@contextmanager
+def _kept_as_loaded() -> Iterator[None]:
+    """Let nobody look for garbage in what is loaded by now: that would delay some ticks."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:

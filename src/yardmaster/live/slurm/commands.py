@@ -27,6 +27,8 @@ READERS = ("squeue", "sinfo", "sprio", "sacct", "sacctmgr", "sdiag")
 
 PIECE_BYTES = 1 << 20
 """Most that is taken of what a program prints at a time."""
+_HABITS = ("SQUEUE_", "SINFO_", "SPRIO_", "SACCT_")
+"""How variables begin by which people see only their own jobs; nobody must be overlooked."""
 _NO_SETTINGS = "Could not establish a configuration source"
 """What Slurm's programs say, after much about DNS, where there is no slurm.conf."""
 
@@ -121,7 +123,7 @@ class Slurm:
         told = {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C", "TZ": "UTC0"}
         variables = {**os.environ, **self.environment, **told}
         variables.pop("SLURM_BITSTR_LEN", None)
-        return variables
+        return {name: value for name, value in variables.items() if not name.startswith(_HABITS)}
 
     def _late(self, command: Sequence[str]) -> SlurmError:
         return SlurmError(

@@ -270,14 +270,19 @@ def why_not(  # noqa: PLR0911 - one reason a line
         return "somebody set its priority by hand"
     if weight is not None and is_ours is not None and not is_ours(row.job, weight.site):
         return f"somebody gave it a SiteFactor of {weight.site}"
-    several = "," in row.partition and row.reason.startswith(NODES_AWAY)
-    if row.reason not in ORDERABLE and not several:
+    if not waits_for_its_turn(row):
         return f"it does not wait for its turn ({row.reason})"
     if not allowed.admits(row):
         return "not on the list of jobs to order"
     if weight is None:
         return "Slurm has not weighed it yet"
     return ""
+
+
+def waits_for_its_turn(row: QueueRow) -> bool:
+    """Whether its place in the queue decides when it starts, in one of its partitions at least."""
+    several = "," in row.partition and row.reason.startswith(NODES_AWAY)
+    return row.reason in ORDERABLE or several
 
 
 def _within(nodes: Sequence[NodeRow], allowed: Allowed) -> list[NodeRow]:

@@ -22,7 +22,12 @@ from yardmaster.live.decision import Decider, Decision
 from yardmaster.live.slurm.changes import Requeue
 from yardmaster.live.slurm.commands import SEPARATOR, Slurm, SlurmError
 from yardmaster.live.slurm.history import REQUEUE_S
-from yardmaster.live.slurm.observing import BY_PEOPLE, ORDERABLE, Observation
+from yardmaster.live.slurm.observing import (
+    BY_PEOPLE,
+    ORDERABLE,
+    Observation,
+    waits_for_its_turn,
+)
 from yardmaster.live.slurm.reading import NOWHERE, WAITING, moment
 from yardmaster.live.slurm.stops import HOUR_S, Stopped, Stops
 from yardmaster.model.columns import BoolArray
@@ -269,7 +274,7 @@ def _stands_first(observation: Observation, row: int) -> bool:
     mine = (int(observation.priority[row]), -int(observation.rows[row].job))
     for other in observation.state.waiting.tolist():
         line = observation.rows[other]
-        is_rival = other != row and line.reason in ORDERABLE and line.priority > 0
+        is_rival = other != row and waits_for_its_turn(line) and line.priority > 0
         if is_rival and (line.priority, -int(line.job)) > mine:
             return False
     return True
