@@ -1,12 +1,12 @@
 """Policies found by evolution: begin as a heuristic, keep what does better on training windows.
 
-`python experiments/policy_search.py NAME … --generations 600` searches for policies, one after the
+`python experiments/policy_search.py NAME … --generations 150` searches for policies, one after the
 other, and goes on where it was left. A policy is the small network that `train` makes too, but its
 first weights are set by hand so that it decides nearly as `saf+easy` (or `qssf+skip`, if blind)
-does. Every generation draws windows of the training parts, on many machines at many loads; pairs of
-opposite changes of the weights play them from the first job to the last; the weights move towards
-those who did better. What counts is the metric itself, against the best of a few heuristics on the
-same window, so nothing has to be said about rewards or discounts. No torch, no GPU.
+does. Candidates, drawn around the best weights so far (CMA-ES), play windows of the training parts,
+on many machines at many loads, from the first job to the last. What counts is the metric itself,
+against the best of a few heuristics on the same window, so nothing has to be said about rewards or
+discounts. No torch, no GPU; `cmaes` is needed.
 
 Windows are drawn from training parts alone, and from seeds that the league does not judge by.
 """
@@ -14,14 +14,15 @@ Windows are drawn from training parts alone, and from seeds that the league does
 from __future__ import annotations
 
 import argparse
-import math
+import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from cmaes import CMA
 from league_replays import measured
 from league_scenes import HEAVY_TAILS, Scene, generated, jobs_of, window
 
@@ -37,6 +38,11 @@ from yardmaster.workloads.files import whole_file
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "runs" / "policies" / "search"
+SEARCHED = {"head.0.weight": 0.5, "noop": 0.5, "noop_bias": 1.0}
+"""Weights that are searched for, and how much of each a step of 1 is."""
+CANDIDATES = 16
+"""Of a generation."""
+FIRST_STEP = 0.2
 UNITS = 24
 """Units of both hidden layers."""
 METRICS = ("bounded_slowdown", "jct", "p95")
@@ -83,11 +89,11 @@ AIMS = {
 }
 
 LOGS = {
-    # log: nodes, loads (None: its own times), jobs of windows, windows in a generation
-    "venus": ((12, 16, 24, 32, 48), (0.8, 1.3), (512, 512, 512, 1536), 4),
-    "philly": ((8, 12, 16, 24, 40), (0.9, 2.5), (512, 512, 512, 1536), 4),
-    "lublin": ((), None, (256, 256, 768), 3),
-    "kth": ((), None, (256, 256, 768), 3),
+    # log: nodes, loads (None: its own times), jobs of windows, windows
+    "venus": ((12, 16, 24, 32, 48), (0.8, 1.3), (512, 512, 512, 1536), 12),
+    "philly": ((8, 12, 16, 24, 40), (0.9, 2.5), (512, 512, 512, 1536), 12),
+    "lublin": ((), None, (256, 256, 768), 6),
+    "kth": ((), None, (256, 256, 768), 6),
 }
 POOLS = {"lublin": "pool:256", "kth": "100x V100:1"}
 GENERATED = {
@@ -98,8 +104,8 @@ GENERATED = {
     HEAVY_TAILS: ("12x V100:8", (0.7, 1.2)),
     "mm": ("2x V100:8", (0.7, 1.1)),
 }
-KEPT = 48
-"""Windows of every log, and a quarter as many of every generator, that generations draw from."""
+GENERATED_EACH = 4
+"""Windows of every generator."""
 FIRST_SEED = 2_000_000
 """Of generated windows; the league's are elsewhere."""
 TRAINED_ON = (
@@ -116,42 +122,32 @@ class Match(NamedTuple):
     best: FloatArray
 
 
-def matches(information: str) -> dict[str, list[Match]]:
-    """Return the windows of each source that are played, the same every time."""
-    found: dict[str, list[Match]] = {}
-    for source, jobs, machines in _windows(np.random.default_rng(1)):
+def matches(information: str) -> list[Match]:
+    """Return the windows that every candidate plays, the same every time."""
+    found = []
+    for jobs, machines in _windows(np.random.default_rng(1)):
         played = [
             measured(simulate(jobs, machines, rival, compile_core="always"))[: len(METRICS)]
             for rival in RIVALS[information]
         ]
-        found.setdefault(source, []).append(Match(jobs, machines, np.min(played, axis=0)))
+        found.append(Match(jobs, machines, np.min(played, axis=0)))
     return found
 
 
-def _windows(dice: np.random.Generator) -> Iterator[tuple[str, Workload, Cluster]]:
-    for source, (nodes, loads, sizes, _) in LOGS.items():
-        for number in range(KEPT):
+def _windows(dice: np.random.Generator) -> Iterator[tuple[Workload, Cluster]]:
+    for source, (nodes, loads, sizes, count) in LOGS.items():
+        for number in range(count):
             cluster = f"{dice.choice(nodes)}x V100:8" if nodes else POOLS[source]
             load = None if loads is None else float(dice.uniform(*loads))
             scene = Scene(source, source, source, cluster, sizes[number % len(sizes)], load)
             jobs = jobs_of(Scene(source, source, source, cluster), "training")
             first = int(dice.integers(0, len(jobs) - scene.jobs))
-            yield source, window(scene, jobs, first), scene.machines
+            yield window(scene, jobs, first), scene.machines
     for source, (cluster, loads) in GENERATED.items():
-        for number in range(KEPT // 4):
+        for number in range(GENERATED_EACH):
             size, load = 512 if number % 4 else 1536, float(dice.uniform(*loads))
             scene = Scene(source, source, source, cluster, size, load)
-            yield source, generated(scene, FIRST_SEED + number), scene.machines
-
-
-def drawn(found: dict[str, list[Match]], seed: int, generation: int) -> list[Match]:
-    """Return the windows of a generation."""
-    dice = np.random.default_rng((seed, generation, 1))
-    return [
-        kept[place]
-        for source, kept in found.items()
-        for place in dice.choice(len(kept), LOGS[source][3] if source in LOGS else 1, replace=False)
-    ]
+            yield generated(scene, FIRST_SEED + number), scene.machines
 
 
 def behind(policy: LearnedPolicy, match: Match) -> FloatArray:
@@ -196,145 +192,134 @@ def first_weights(aim: Aim) -> dict[str, FloatArray]:
 
 @dataclass
 class Search:
-    """Weights on their way: evolution by pairs of opposite changes, ranked, with momentum.
+    """A search under way: a cloud of weights that moves to where candidates do well (CMA-ES).
+
+    Only what is made of the first layers' units is searched for, in coordinates in which a step of
+    1 is about as much everywhere: the weights of the sum, and what waiting is worth.
 
     Attributes:
         aim: what is searched for.
-        centre: the weights now, in one row.
-        mean: a slow average of them over generations, which is what is kept.
-        momentum: average of the steps asked for.
-        spread: average of their squares.
+        cloud: where candidates are drawn.
+        seed: of all chance.
         generation: those that are done.
     """
 
     aim: Aim
-    centre: FloatArray
-    mean: FloatArray
-    momentum: FloatArray
-    spread: FloatArray
+    cloud: CMA
+    seed: int
     generation: int = 0
-    pairs: int = 10
-    change: float = 0.04
-    """Standard deviation of a change of a weight."""
-    rate: float = 0.02
-    """How far a weight moves in a generation, at most about."""
 
     @classmethod
-    def begun(cls, aim: Aim) -> Search:
-        """Return a search at its beginning."""
-        row = np.concatenate([part.ravel() for part in first_weights(aim).values()])
-        return cls(aim, row, row.copy(), np.zeros_like(row), np.zeros_like(row))
+    def begun(cls, aim: Aim, seed: int) -> Search:
+        """Return a search at its beginning: the heuristic."""
+        size = sum(first_weights(aim)[name].size for name in SEARCHED)
+        cloud = CMA(np.zeros(size), FIRST_STEP, population_size=CANDIDATES)
+        return cls(aim, cloud, seed)
 
-    def advance(self, played: list[Match], seed: int) -> FloatArray:
-        """Take one generation; return how far its candidates were behind on average, by metric."""
-        dice = np.random.default_rng((seed, self.generation, 2))
-        changes = dice.standard_normal((self.pairs, len(self.centre)))
-        costs, seen = np.zeros((self.pairs, 2)), []
-        for pair, change in enumerate(changes):
-            for side, sign in enumerate((1.0, -1.0)):
-                policy = self.policy(self.centre + sign * self.change * change)
-                found = np.array([behind(policy, match) for match in played])
-                costs[pair, side] = self.cost(found)
-                seen.append(found.mean(axis=0))
-        # Ranks, so that one wild window does not decide.
-        ranks = np.argsort(np.argsort(costs, axis=None)).reshape(costs.shape) / (costs.size - 1)
-        self._step(((ranks[:, 1] - ranks[:, 0])[:, None] * changes).mean(axis=0))
-        return np.asarray(np.mean(seen, axis=0), dtype=np.float64)
+    def advance(self, played: list[Match]) -> FloatArray:
+        """Take one generation; return how far the best was behind on average, by metric."""
+        # A cloud that was written and read again has forgotten where its dice were.
+        self.cloud.reseed_rng(self.seed * 1_000_003 + self.generation)
+        told: list[tuple[FloatArray, float]] = []
+        found = []
+        for _ in range(self.cloud.population_size):
+            step = self.cloud.ask()
+            policy = self.policy(step)
+            found.append(np.array([behind(policy, match) for match in played]))
+            told.append((step, self.cost(found[-1])))
+        self.cloud.tell(told)
+        self.generation += 1
+        best = int(np.argmin([cost for _, cost in told]))
+        return np.asarray(found[best].mean(axis=0), dtype=np.float64)
 
     def cost(self, found: FloatArray) -> float:
         """Return what windows × metrics of being behind come to."""
         weights = np.array([self.aim.weights.get(name, 0.0) for name in METRICS])
         return float(((found + LOSING * np.maximum(found, 0.0)) @ weights).mean())
 
-    def _step(self, wanted: FloatArray) -> None:
-        self.generation += 1
-        self.momentum += 0.1 * (wanted - self.momentum)
-        self.spread += 0.01 * (wanted**2 - self.spread)
-        step = self.momentum / (1.0 - 0.9**self.generation)
-        size = np.sqrt(self.spread / (1.0 - 0.99**self.generation)) + 1e-8
-        self.centre = self.centre + self.rate * step / size
-        share = max(0.02, 1.0 / self.generation)
-        self.mean = self.mean + share * (self.centre - self.mean)
+    @property
+    def middle(self) -> FloatArray:
+        """The middle of the cloud: what is kept, as it owes less to luck than any candidate."""
+        return np.asarray(self.cloud.mean, dtype=np.float64)
 
-    def policy(self, row: FloatArray) -> LearnedPolicy:
+    def policy(self, step: FloatArray) -> LearnedPolicy:
         """Return a candidate, ready to play."""
-        file = self.file(row, {})
+        file = self.file(step, {})
         net, weights, scratch = pack(file)
         return LearnedPolicy(Path(), file, self.aim.sight, net, weights.astype(np.float32), scratch)
 
-    def file(self, row: FloatArray, about: dict[str, Any]) -> PolicyFile:
-        """Return a policy file of these weights."""
-        weights, at = {}, 0
-        for name, part in first_weights(self.aim).items():
-            weights[name] = row[at : at + part.size].reshape(part.shape).astype(np.float32)
-            at += part.size
+    def file(self, step: FloatArray, about: dict[str, Any]) -> PolicyFile:
+        """Return a policy file: the first weights, so many steps away."""
+        weights, at = first_weights(self.aim), 0
+        for name, scale in SEARCHED.items():
+            size = weights[name].size
+            weights[name] = weights[name] + scale * step[at : at + size].reshape(
+                weights[name].shape
+            )
+            at += size
         sight = self.aim.sight
-        return PolicyFile("kernel", sight.layout(), sight.to_table(), weights, about)
+        kept = {name: part.astype(np.float32) for name, part in weights.items()}
+        return PolicyFile("kernel", sight.layout(), sight.to_table(), kept, about)
 
 
 def search(name: str, generations: int, seed: int, out: Path) -> None:
     """Search for a policy; what there is is kept every ten generations."""
-    found, aim = matches(name.rsplit("-", 1)[1]), AIMS[name]
-    going, begun = _taken_up(aim, out / f"{name}.state.npz"), time.monotonic()
-    first, lines = going.generation, []
+    played, path = matches(name.rsplit("-", 1)[1]), out / f"{name}.state.pkl"
+    going, begun = _taken_up(name, seed, path), time.monotonic()
+    first = going.generation
     while going.generation < generations:
-        lines.append(going.advance(drawn(found, seed, going.generation), seed))
+        best = going.advance(played)
         if going.generation % 10 and going.generation < generations:
             continue
-        _keep(going, name, found, seed, out)
-        rate = (going.generation - first) / (time.monotonic() - begun)
-        behind_by = ", ".join(
-            f"{metric} {math.exp(value):.3f}"
-            for metric, value in zip(METRICS, np.mean(lines[-10:], axis=0), strict=True)
+        _keep(going, name, played, out)
+        left_s = (
+            (time.monotonic() - begun)
+            / (going.generation - first)
+            * (generations - going.generation)
         )
-        left_s = (generations - going.generation) / rate
+        told = zip(METRICS, np.exp(best), strict=True)
         print(
-            f"{name}: {going.generation}/{generations} generations, {left_s / 60:.0f} min left;"
-            f" to the best heuristic of each window, ×: {behind_by}",
+            f"{name}: {going.generation}/{generations} generations, {left_s / 60:.0f} min left; to"
+            " the best heuristic of each window, ×:",
+            ", ".join(f"{metric} {value:.3f}" for metric, value in told),
             flush=True,
         )
 
 
-def _taken_up(aim: Aim, path: Path) -> Search:
-    going = Search.begun(aim)
+def _taken_up(name: str, seed: int, path: Path) -> Search:
     if not path.is_file():
-        return going
-    with np.load(path, allow_pickle=False) as kept:
-        rows = {name: kept[name] for name in ("centre", "mean", "momentum", "spread")}
-        return replace(going, generation=int(kept["generation"]), **rows)
+        return Search.begun(AIMS[name], seed)
+    cloud, generation = pickle.loads(path.read_bytes())  # noqa: S301  (written by this script)
+    return Search(AIMS[name], cloud, seed, generation)
 
 
-def _keep(going: Search, name: str, found: dict[str, list[Match]], seed: int, out: Path) -> None:
+def _keep(going: Search, name: str, played: list[Match], out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    with whole_file(out / f"{name}.state.npz", overwrite=True) as path, path.open("wb") as file:
-        np.savez(
-            file,
-            centre=going.centre,
-            mean=going.mean,
-            momentum=going.momentum,
-            spread=going.spread,
-            generation=going.generation,
-        )
-    played = [drawn(found, seed, number) for number in range(going.generation)]
+    with whole_file(out / f"{name}.state.pkl", overwrite=True) as path:
+        written = pickle.dumps((going.cloud, going.generation))
+        path.write_bytes(written)
+    # Written, a cloud loses a little in rounding; who goes on must not differ from who resumes.
+    going.cloud, _ = pickle.loads(written)  # noqa: S301  (just written)
+    candidates = going.generation * going.cloud.population_size
     about = {
         "learner": "evolution",
-        "steps": 2 * going.pairs * sum(len(match.jobs) for each in played for match in each),
+        "steps": candidates * sum(len(match.jobs) for match in played),
         "generations": going.generation,
-        "candidates": 2 * going.pairs * going.generation,
+        "candidates": candidates,
         "objective": name.rsplit("-", 1)[0],
         "trained_on": TRAINED_ON,
         "teacher": "saf+easy" if going.aim.waits_for_blocked else "qssf+skip",
-        "seed": seed,
+        "seed": going.seed,
         "device": "cpu",
     }
-    write_policy(out / f"{name}.npz", going.file(going.mean, about))
+    write_policy(out / f"{name}.npz", going.file(going.middle, about))
 
 
 def main() -> None:
     """Search for what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", choices=tuple(AIMS), metavar="NAME")
-    parser.add_argument("--generations", type=int, default=600)
+    parser.add_argument("--generations", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
