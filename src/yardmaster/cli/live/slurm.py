@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,17 @@ from yardmaster.errors import YardmasterError
 
 if TYPE_CHECKING:
     from yardmaster.live.slurm.driving import Settings, Tick
+    from yardmaster.live.slurm.observing import Observation
+    from yardmaster.live.slurm.planning import Plan
     from yardmaster.live.slurm.probing import Capabilities
     from yardmaster.live.slurm.requeueing import Rules
     from yardmaster.live.slurm.session import Ending
+
+AUDIT = "audit.jsonl"
+LISTED = 10
+"""So many planned changes are shown; the audit log has more."""
+TELL_EVERY_S = 60.0
+"""While nothing changes a line comes this often, as a sign of life."""
 
 SchedulerOption = Annotated[
     str,
@@ -170,7 +179,7 @@ def slurm(
     for line in session.unknown_names():
         remark(f"Note: {line}.")
     with _kept_as_loaded():
-        ending = session.run(ticks=ticks, report=None if quiet else _report)
+        ending = session.run(ticks=ticks, report=None if quiet else Teller(settings, out))
     say(_ended(ending, out))
 
 
@@ -207,19 +216,64 @@ def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:
         remark(f"Note: {line}.")
 
 
-def _report(tick: Tick) -> None:
-    for stop in tick.stops:
-        remark(f"Job {stop.job} {stop.detail}: {stop.outcome}")
-    if tick.skipped:
-        remark(f"Skipped: {tick.skipped}")
-    elif tick.plan is not None and tick.plan.changes and tick.observation is not None:
-        state = tick.observation.state
-        failed = sum(outcome.outcome == "failed" for outcome in tick.outcomes)
-        sent = f"{len(tick.outcomes)} sent, {failed} refused" if tick.outcomes else "none sent"
-        remark(
-            f"{len(state.waiting)} wait, {len(state.running)} run;"
-            f" {len(tick.plan.changes)} out of place, {sent}"
-        )
+class Teller:
+    """Tells what looks saw and did: when that has changed, and at least once a minute."""
+
+    def __init__(
+        self, settings: Settings, out: Path, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Tell of a run with these settings in this folder."""
+        self._is_dry = settings.mode == "apply" and settings.dry_run
+        self._out, self._clock = out, clock
+        self._said, self._said_s = "", -TELL_EVERY_S
+        self._listed: list[str] = []
+
+    def __call__(self, tick: Tick) -> None:
+        """Tell of one look."""
+        for stop in tick.stops:
+            remark(f"Job {stop.job} {stop.detail}: {stop.outcome}")
+        if tick.skipped:
+            remark(f"Skipped: {tick.skipped}")
+            self._said = ""
+        elif tick.observation is not None:
+            state = tick.observation.state
+            line = f"{len(state.waiting)} wait, {len(state.running)} run" + self._what(tick)
+            is_news = line != self._said or bool(tick.outcomes and not self._is_dry)
+            if is_news or self._clock() - self._said_s >= TELL_EVERY_S:
+                remark(line)
+                self._said, self._said_s = line, self._clock()
+            if self._is_dry and tick.plan is not None:
+                self._list(tick.observation, tick.plan)
+
+    def _what(self, tick: Tick) -> str:
+        """Return what a look led to."""
+        if tick.plan is None:
+            return ""
+        wishes = sum(outcome.operation == "prefer" for outcome in tick.outcomes)
+        out_of_place = len(tick.plan.changes)
+        if self._is_dry:
+            return f"; {out_of_place + wishes} planned, none sent"
+        if tick.outcomes:
+            failed = sum(outcome.outcome == "failed" for outcome in tick.outcomes)
+            return f"; {out_of_place} out of place, {len(tick.outcomes)} sent, {failed} refused"
+        return f"; {out_of_place} out of place, none sent" if out_of_place else "; all in place"
+
+    def _list(self, observation: Observation, plan: Plan) -> None:
+        """List what would be changed, unless that was the same the last time.
+
+        Factors grow with the waiting jobs' age, so whom and where it is about decides that.
+        """
+        ids = observation.state.jobs.id[plan.order].tolist()
+        place = {str(job): number for number, job in enumerate(ids, 1)}
+        first = plan.changes[:LISTED]
+        whom = [f"{change.job} {place[change.job]}" for change in first]
+        if not whom or whom == self._listed:
+            return
+        self._listed = whom
+        for change in first:
+            remark(f"  job {change.job}: +{change.points}, place {place[change.job]} of {len(ids)}")
+        more = len(plan.changes) - len(first)
+        remark(f"  {f'{more} more' if more else 'the same'} in {self._out / AUDIT}")
 
 
 def _ended(ending: Ending, out: Path) -> str:
