@@ -23,5 +23,15 @@ def test_every_kind_of_job_gets_its_own_answer(mini):
     assert "0 from Yardmaster" in answer
     assert "behind 1 job" in answer
     assert "place 1 of 2" in explain(mini.slurm, short, scheduler="sjf+easy")
-    with pytest.raises(YardmasterError, match="No job '99999'"):
+    with pytest.raises(YardmasterError, match="No job '99999'") as caught:
         explain(mini.slurm, "99999")
+    assert "Did you mean" not in str(caught.value)
+
+
+def test_a_job_that_may_lie_on_several_nodes_is_told_so(mini):
+    """Slurm may spread what was asked for by --gpus alone; -N1 binds it."""
+    mini.fill()
+    free, bound = mini.submit("--nodes=1-2"), mini.submit()
+    mini.until(lambda: {free, bound} <= set(mini.weights()))
+    assert "may spread" in explain(mini.slurm, free)
+    assert "may spread" not in explain(mini.slurm, bound)

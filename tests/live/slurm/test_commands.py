@@ -30,6 +30,20 @@ def test_a_missing_program_is_named(tmp_path: Path):
         Slurm(environment={"PATH": str(tmp_path)}).read("squeue", "-h")
 
 
+def test_settings_that_are_not_there_are_told_at_once(tmp_path: Path):
+    """A $SLURM_CONF that names nothing is blamed itself, before any program hangs."""
+    _program(tmp_path, "squeue", "sleep 30")
+    slurm = Slurm(
+        0.5,
+        environment={
+            "PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_CONF": f"{tmp_path}/gone.conf",
+        },
+    )  # fmt: skip
+    for ask in (lambda: slurm.read("squeue"), lambda: slurm.read_all(("squeue",))):
+        with pytest.raises(SlurmError, match=r"SLURM_CONF names .*gone\.conf"):
+            ask()
+
+
 def _program(folder: Path, name: str, script: str) -> None:
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from yardmaster.cli.live.shadow_report import shadow_report as say_report
 from yardmaster.errors import YardmasterError
-from yardmaster.live.slurm.shadow import shadow_report
+from yardmaster.live.slurm.shadow import TooEarlyError, shadow_report
 
 
 def write_run(folder: Path, jobs: list[tuple[str, float, float, float, float]]) -> None:
@@ -46,7 +47,8 @@ def test_the_gain_is_the_difference_of_two_rehearsals(tmp_path: Path):
     assert report.slurm_wait_s == pytest.approx((100 + 1099) / 2)
     assert report.baseline_wait_s == pytest.approx(report.slurm_wait_s)
     assert report.scheduler_wait_s == pytest.approx((110 + 99) / 2)
-    assert report.agreed == 0.5
+    assert (report.agreed, report.starts) == (0.5, 2)
+    assert "Of 2 starts of Slurm, 50 %" in report.in_words()
     assert "82.6 % less" in report.in_words()
 
 
@@ -69,10 +71,32 @@ def test_waits_under_our_factors_are_called_that(tmp_path: Path):
     assert "as it was" not in report.in_words()
 
 
-def test_too_little_to_say_is_said(tmp_path: Path):
-    """Nothing started and ended while it was watched: no report, and no folder of another kind."""
+def test_too_little_to_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Nothing has ended yet: who waits and runs is told, and it is no mistake."""
     write_run(tmp_path / "run", [])
-    with pytest.raises(YardmasterError, match="No job was started"):
+    asked = {"n": 1, "time_s": 0.0, "what": "job", "gpus": 1, "submit_s": 0.0, "estimate_s": 9.0}
+    lines = [
+        {**asked, "job": "a", "event": "submitted"},
+        {**asked, "job": "b", "event": "submitted"},
+        {**asked, "job": "b", "event": "started", "start_s": 1.0},
+    ]
+    with (tmp_path / "run/audit.jsonl").open("a") as log:
+        log.writelines(json.dumps(line) + "\n" for line in lines)
+    with pytest.raises(TooEarlyError, match="0 jobs so far, 1 wait, 1 run"):
         shadow_report(tmp_path / "run")
+    say_report(tmp_path / "run")
+    assert "start and end while watched" in capsys.readouterr().out
+    say_report(tmp_path / "run", json=True)
+    assert json.loads(capsys.readouterr().out) == {"jobs": 0, "waiting": 1, "running": 1}
     with pytest.raises(YardmasterError, match="not the folder"):
         shadow_report(tmp_path)
+
+
+def test_few_jobs_are_said_to_be_few(tmp_path: Path):
+    """A mean over a handful of jobs comes with a warning, that over many does not."""
+    few = [(f"j{n}", float(n), float(n), n + 0.5, 1.0) for n in range(5)]
+    write_run(tmp_path / "few", few)
+    assert "5 jobs are few" in shadow_report(tmp_path / "few").in_words()
+    many = [(f"j{n}", float(n), float(n), n + 0.5, 1.0) for n in range(30)]
+    write_run(tmp_path / "many", many)
+    assert "are few" not in shadow_report(tmp_path / "many").in_words()

@@ -20,10 +20,19 @@ def shadow_report(
     baseline: Annotated[str, Parameter(help="What stands for Slurm in simulation.")] = "fifo+easy",
     json: JsonOption = False,
 ) -> None:
-    """Say what the scheduler wished, what Slurm did, and what would have been gained."""
+    """Say what the scheduler wished, what Slurm did, and what would have been gained.
+
+    While no job has started and ended, it says how many wait and run instead.
+    """
+    from yardmaster.live.slurm.shadow import TooEarlyError
     from yardmaster.live.slurm.shadow import shadow_report as report
 
-    found = report(folder, scheduler=scheduler, baseline=baseline)
+    try:
+        found = report(folder, scheduler=scheduler, baseline=baseline)
+    except TooEarlyError as early:  # a young run is no mistake
+        counts = {"jobs": 0, "waiting": early.waiting, "running": early.running}
+        say_json(counts) if json else say(str(early))
+        return
     if json:
         say_json(found.record())
     else:

@@ -263,6 +263,8 @@ class Teller:
 
         Factors grow with the waiting jobs' age, so whom and where it is about decides that.
         """
+        from yardmaster.live.slurm.driving import LOGGED_CHANGES
+
         ids = observation.state.jobs.id[plan.order].tolist()
         place = {str(job): number for number, job in enumerate(ids, 1)}
         first = plan.changes[:LISTED]
@@ -273,7 +275,8 @@ class Teller:
         for change in first:
             remark(f"  job {change.job}: +{change.points}, place {place[change.job]} of {len(ids)}")
         more = len(plan.changes) - len(first)
-        remark(f"  {f'{more} more' if more else 'the same'} in {self._out / AUDIT}")
+        of_many = f" (the first {LOGGED_CHANGES})" if len(plan.changes) > LOGGED_CHANGES else ""
+        remark(f"  {f'{more} more' if more else 'the same'} in {self._out / AUDIT}{of_many}")
 
 
 def _ended(ending: Ending, out: Path) -> str:

@@ -16,7 +16,6 @@ from yardmaster.live.slurm.ledger import Ledger
 from yardmaster.live.slurm.observing import Allowed, Observation, observe
 from yardmaster.live.slurm.restoring import check_folder
 from yardmaster.live.slurm.stops import Stops
-from yardmaster.names import did_you_mean
 
 SLURMS_REASONS = {
     "None": "Slurm has not looked at it since it changed",
@@ -33,6 +32,12 @@ SLURMS_REASONS = {
 """What Slurm's words mean to the person who asks."""
 
 DEFAULT = "sjf+easy"
+WIDTH = 100
+"""Signs that squeue may use for a column."""
+SPREADS = (
+    "Yardmaster looks for its GPUs on one node; Slurm may spread a job that asked by --gpus over"
+    " several, and so start it earlier. -N1 or --gpus-per-node keeps it together."
+)
 
 
 def explain(
@@ -61,12 +66,25 @@ def explain(
     row = seen.row_of.get(job.partition("_")[0]) if job not in seen.row_of else seen.row_of[job]
     if row is None:
         raise YardmasterError(
-            f"No job {job!r} with GPUs waits or runs here.{did_you_mean(job, seen.row_of)}"
+            f"No job {job!r} with GPUs waits or runs here; `squeue` shows those that do."
         )
     if not np.isnan(seen.state.since_s[row]):
         return f"Job {job} runs since {_clock(seen.state.since_s[row])}."
     lines = _waiting(seen, row, job, name or DEFAULT)
+    if not seen.why_held[row] and _may_spread(slurm, seen, row):
+        lines.append(SPREADS)
     return "\n".join([*lines, *_stopped(stops, job)] if stops is not None else lines)
+
+
+def _may_spread(slurm: Slurm, seen: Observation, row: int) -> bool:
+    """Whether Slurm may give a job's GPUs on several nodes though the job asks for one at least."""
+    asked = seen.rows[row]
+    if asked.nodes != 1 or asked.gpus == 1:
+        return False
+    columns = f"MaxNodes:{WIDTH},tres-per-job:{WIDTH}"
+    lines = slurm.read("squeue", "-h", "-j", asked.unit, "-O", columns).splitlines()
+    most, per_job = (lines or [""])[0][:WIDTH].strip(), (lines or [""])[0][WIDTH:]
+    return "gpu" in per_job and most != "1"
 
 
 def _stopped(stops: Stops, job: str) -> list[str]:

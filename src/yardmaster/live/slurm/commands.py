@@ -123,6 +123,13 @@ class Slurm:
         told = {"SLURM_TIME_FORMAT": "%s", "LC_ALL": "C", "TZ": "UTC0"}
         variables = {**os.environ, **self.environment, **told}
         variables.pop("SLURM_BITSTR_LEN", None)
+        conf = variables.get("SLURM_CONF", "")
+        if conf and not os.path.isfile(conf):  # noqa: PTH113 - thousands of times a day
+            # Slurm's programs would look for a controller elsewhere until they are too late.
+            raise SlurmError(
+                f"$SLURM_CONF names {conf}, and there is no such file; unset it, or name the"
+                " slurm.conf of the cluster."
+            )
         return {name: value for name, value in variables.items() if not name.startswith(_HABITS)}
 
     def _late(self, command: Sequence[str]) -> SlurmError:

@@ -27,8 +27,27 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.columns import FloatArray
 from yardmaster.model.workload import Workload
 
+FEW = 30
+"""Below so many jobs a mean wait is chance, and the report says so."""
 FAR = 0.15
 """If the stand-in's mean wait differs from Slurm's by more than this share, the report says so."""
+
+
+class TooEarlyError(YardmasterError):
+    """No job has started and ended while a run watched: there is nothing to compare yet.
+
+    Attributes:
+        waiting: jobs that wait as far as the log knows.
+        running: jobs that run.
+    """
+
+    def __init__(self, waiting: int, running: int) -> None:
+        """Say so, with how many wait and run."""
+        super().__init__(
+            f"0 jobs so far, {waiting} wait, {running} run; a report needs jobs that start and end"
+            " while watched."
+        )
+        self.waiting, self.running = waiting, running
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +64,7 @@ class ShadowReport:
         scheduler_wait_s: as the scheduler does it.
         agreed: share of Slurm's starts of jobs that were first among equals in our order: no job
             that asked for as many GPUs stood before them.
+        starts: how many starts of Slurm that is a share of: those of jobs in our last order.
         skipped: ticks in which nothing was decided.
         was_applied: whether the run changed Slurm's order, so that Slurm's waits are not its own.
     """
@@ -57,6 +77,7 @@ class ShadowReport:
     baseline_wait_s: float
     scheduler_wait_s: float
     agreed: float
+    starts: int
     skipped: int
     was_applied: bool = False
 
@@ -70,8 +91,10 @@ class ShadowReport:
         gain = 1.0 - self.scheduler_wait_s / self.baseline_wait_s if self.baseline_wait_s else 0.0
         less = f"({100 * gain:.1f} % less than the stand-in)"
         agreed = (
-            f"Of Slurm's starts, {100 * self.agreed:.0f} % were of the job that stood first of its"
-            " size in our order."
+            f"Of {self.starts} starts of Slurm, {100 * self.agreed:.0f} % were of the job that"
+            " stood first of its size in our order."
+            if self.starts
+            else "Slurm has started no job that stood in our order."
         )
         how = "under Slurm with our factors" if self.was_applied else "as it was under Slurm"
         lines = [
@@ -81,6 +104,10 @@ class ShadowReport:
             f"Rehearsed with {self.scheduler + ':':<25} {self.scheduler_wait_s:10.1f} s   {less}",
             agreed,
         ]
+        if self.jobs < FEW:
+            lines.append(
+                f"{self.jobs} jobs are few: below {FEW} such means are mostly chance. Watch longer."
+            )
         if stops:
             lines.append(
                 "The rehearsal stops no job: what requeueing would gain or lose is not in it; the"
@@ -111,7 +138,8 @@ def shadow_report(
         baseline: what stands for Slurm.
 
     Raises:
-        YardmasterError: if it is no such run, or too little happened in it.
+        YardmasterError: if it is no such run.
+        TooEarlyError: if no job has started and ended in it so far.
     """
     check_folder(folder)
     about = read_json(folder / ABOUT)
@@ -119,7 +147,7 @@ def shadow_report(
     whole = [job for job in jobs.values() if {"submit_s", "start_s", "end_s"} <= set(job)]
     compared = np.array([job["start_s"] >= 0.0 for job in whole], dtype=np.bool_)
     if not compared.any():
-        raise YardmasterError(f"No job was started and ended while {folder} was watching.")
+        raise TooEarlyError(*_left(jobs))
     name = scheduler or str(about["scheduler"])
     # Who waited when the run began could not have been started before; who ran, runs.
     submit_s = np.array(
@@ -130,6 +158,7 @@ def shadow_report(
     submit_s, compared = submit_s[order], compared[order]
     started_s = np.array([job["start_s"] for job in whole])
     cluster = _cluster(about)
+    agreed, starts = _agreed(lines, jobs)
 
     def mean_wait(who: str) -> float:
         waits = _rehearsed(whole, submit_s, cluster, who) - submit_s
@@ -143,7 +172,8 @@ def shadow_report(
         slurm_wait_s=float((started_s - submit_s)[compared].mean()),
         baseline_wait_s=mean_wait(baseline),
         scheduler_wait_s=mean_wait(name),
-        agreed=_agreed(lines, jobs),
+        agreed=agreed,
+        starts=starts,
         skipped=sum(line["what"] == "skip" for line in lines),
         was_applied=any(_is_change(line) for line in lines),
     )
@@ -165,6 +195,13 @@ def _jobs(folder: Path) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]
             names = ("submit_s", "start_s", "end_s", "gpus", "estimate_s")
             job |= {name: line[name] for name in names if line.get(name) is not None}
     return jobs, lines
+
+
+def _left(jobs: Mapping[str, Mapping[str, Any]]) -> tuple[int, int]:
+    """Return how many jobs wait and run as far as the log knows."""
+    left = [job for job in jobs.values() if "end_s" not in job]
+    running = sum("start_s" in job for job in left)
+    return len(left) - running, running
 
 
 def _cluster(about: Mapping[str, Any]) -> Cluster:
@@ -193,8 +230,10 @@ def _rehearsed(
     return np.asarray(starts + submit_s.min(), dtype=np.float64)
 
 
-def _agreed(lines: list[dict[str, Any]], jobs: Mapping[str, Mapping[str, Any]]) -> float:
-    """Return the share of starts in which nobody of the same size stood before the job."""
+def _agreed(
+    lines: list[dict[str, Any]], jobs: Mapping[str, Mapping[str, Any]]
+) -> tuple[float, int]:
+    """Return the share of starts in which nobody of the same size stood first, of how many."""
     order: list[str] = []
     agreed = starts = 0
     for line in lines:
@@ -206,4 +245,4 @@ def _agreed(lines: list[dict[str, Any]], jobs: Mapping[str, Mapping[str, Any]]) 
             before = order[: order.index(line["job"])]
             agreed += all(jobs.get(job, {}).get("gpus") != gpus for job in before)
             order = [job for job in order if job != line["job"]]
-    return agreed / starts if starts else 1.0
+    return agreed / starts if starts else 1.0, starts
