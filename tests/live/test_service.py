@@ -70,6 +70,17 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(url, body, status):
     assert httpx.post(f"{url}/v1/rank", json=ASKED, headers=HEADERS).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("POST", "/rank", 404), ("GET", "/", 404), ("GET", "/v1/rank", 405)],
+)
+def test_a_wrong_address_is_answered_with_the_right_ones(url, method, path, status):
+    """Unknown paths and methods get the same kind of answer as other mistakes."""
+    found = httpx.request(method, url + path, headers=HEADERS)
+    assert found.status_code == status
+    assert "POST /v1/rank" in found.json()["error"]
+
+
 def test_many_at_once_are_answered_or_told_to_come_back(url):
     """Thirty requests at the same time: each gets a right answer, or is told to ask again."""
     codes = []

@@ -12,6 +12,7 @@ import threading
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -72,13 +73,24 @@ def create_service(decider: Decider, token: str) -> Starlette:
             Route("/v1/rank", rank, methods=["POST"]),
             Route("/v1/about", about, methods=["GET"]),
         ],
-        exception_handlers={_Refusal: _refused},
+        exception_handlers={_Refusal: _refused, HTTPException: _misdirected},
     )
 
 
 async def _refused(_: Request, refusal: Exception) -> JSONResponse:
     status = refusal.status if isinstance(refusal, _Refusal) else 500
     return JSONResponse({"error": str(refusal)}, status_code=status)
+
+
+async def _misdirected(request: Request, error: Exception) -> JSONResponse:
+    """Answer who asked for a path or by a method that there is not."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = error.headers if isinstance(error, HTTPException) else None
+    sentence = (
+        f"{request.method} {request.url.path} is not answered here; POST /v1/rank and"
+        " GET /v1/about are."
+    )
+    return JSONResponse({"error": sentence}, status_code=status, headers=headers)
 
 
 def _check_token(request: Request, token: str) -> None:

@@ -48,6 +48,46 @@ def test_a_workload_is_run_and_replayed(tmp_path, capsys):
     assert {row["job"] for row in json.loads(capsys.readouterr().out)["jobs"]} == {"a", "b"}
 
 
+def test_failures_are_named_with_how_they_failed(tmp_path, monkeypatch, capsys):
+    """A time-out is called one, and the end names every failed job and where its log is."""
+    monkeypatch.chdir(tmp_path)
+    slow = '[[job]]\nid = "slow"\ncommand = "sleep 20"\nestimate_s = 1\ntimeout_s = 0.3\n'
+    (tmp_path / "jobs.toml").write_text(JOBS + slow)
+    assert local(Path("jobs.toml"), gpus=1, out=Path("here")) == 1
+    said = capsys.readouterr()
+    assert "slow timed out after 0.3 s (exit code 143)" in said.err
+    assert "failed: b (exit 4), slow (timed out); logs in here/jobs" in said.out
+    assert "To go on" not in said.err
+
+
+def test_a_stopped_run_says_how_to_go_on(tmp_path):
+    """Stopped by SIGTERM it prints a command, and that command runs the rest."""
+    job = '[[job]]\nid = "{}"\ncommand = "[ -e go ] || sleep 30"\nestimate_s = 1\n'
+    (tmp_path / "jobs.toml").write_text(job.format("a") + job.format("b"))
+    command = [sys.executable, "-m", "yardmaster", "live", "local", "jobs.toml", "--gpus", "1"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        while "starts" not in run.stderr.readline():
+            assert run.poll() is None
+        run.terminate()
+        said = run.stderr.read()
+    assert run.returncode == 1
+    again = said.partition("To go on: ")[2].split()
+    assert again[:5] == ["yardmaster", "live", "local", "jobs.toml", "-o"]
+    (tmp_path / "go").touch()
+    rest = yardmaster(*again[2:], "--json", folder=tmp_path)
+    assert (rest.returncode, json.loads(rest.stdout)["finished"]) == (0, 2)
+
+
+def test_a_run_that_cannot_begin_announces_nothing(tmp_path, monkeypatch, capsys):
+    """Where there is too little to run on, the reason is all that is said."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "large.toml").write_text(JOBS + "gpus = 9\n")
+    with pytest.raises(YardmasterError, match="more than the 1 slots"):
+        local(Path("large.toml"), gpus=1)
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("scheduler", "file", "sentence"),
     [("srpt+preemptive", "jobs.toml", "never stop"), ("sjf", "nothing.toml", "Cannot read")],

@@ -48,7 +48,7 @@ def test_jobs_run_with_their_logs_and_exit_codes(tmp_path):
         {"id": "bad", "command": "exit 3"},
         {"id": "pair", "command": "true", "gpus": 2, "submit_s": 0.05},
     )
-    assert run(jobs, tmp_path) == Result("finished", 2, 1, 0, 0)
+    assert run(jobs, tmp_path) == Result("finished", 2, 1, 0, 0, ("bad (exit 3)",))
     assert (tmp_path / "jobs/good/attempt-1/stdout.log").read_text().startswith("good ")
     assert "[]" in (tmp_path / "jobs/good/attempt-1/stdout.log").read_text()
     assert events(tmp_path, "good") == ["submitted", "started", "ended"]

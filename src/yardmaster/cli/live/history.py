@@ -24,6 +24,17 @@ def check_days(option: str, days: float) -> None:
         raise YardmasterError(f"{option} is {days:g}; it must be above 0, at most {MOST_DAYS:g}.")
 
 
+def too_few(ended: int, runs: int) -> str:
+    """Return a warning where most of the runs will be dropped, "" else."""
+    if 2 * ended > runs:
+        return ""
+    return (
+        f"Warning: only {ended} of {runs} runs have started and ended; the others are dropped by"
+        " the import, and a comparison of so few says little. Wait until more jobs have ended, or"
+        " look further back (--days)."
+    )
+
+
 def history(
     out: Annotated[Path, Parameter(help="Folder to write: sacct.txt and cluster.toml.")],
     *,
@@ -33,7 +44,7 @@ def history(
     """Read what is needed to ask what another scheduler would have made of the last days."""
     from yardmaster.live.slurm import reading
     from yardmaster.live.slurm.commands import Slurm
-    from yardmaster.live.slurm.history import cluster_toml, read_history
+    from yardmaster.live.slurm.history import cluster_toml, finished, read_history
 
     check_days("--days", days)
     slurm = Slurm(timeout_s)
@@ -44,7 +55,11 @@ def history(
     out.mkdir(parents=True, exist_ok=True)
     (out / "sacct.txt").write_text(text, encoding="utf-8")
     (out / "cluster.toml").write_text(cluster_toml(nodes), encoding="utf-8")
-    say(f"{max(len(text.splitlines()) - 1, 0)} runs of jobs, {len(nodes)} nodes: {out}")
+    ended, runs = finished(text)
+    say(f"{runs} runs of jobs, {len(nodes)} nodes: {out}")
+    warning = too_few(ended, runs)
+    if warning:
+        remark(warning)
     remark(
         f"Next: yardmaster workload import slurm {out}/sacct.txt -o {out}/jobs.parquet\n"
         f"      yardmaster compare -w {out}/jobs.parquet -c {out}/cluster.toml"

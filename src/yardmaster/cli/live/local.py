@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,9 @@ from yardmaster.cli.options import JsonOption, QuietOption
 
 if TYPE_CHECKING:
     from yardmaster.live.local.runner import Result
+
+NAMED = 20
+"""So many failed jobs are named at the end."""
 
 
 def local(
@@ -47,8 +52,6 @@ def local(
 
     commands = read_commands(workload)
     folder = out or new_folder(Path("runs"), commands.name)
-    if not quiet:
-        remark(f"{len(commands)} jobs of {commands.name}; everything goes to {folder}")
     result = run_local(
         commands,
         folder,
@@ -58,25 +61,64 @@ def local(
         ),
         report=None if quiet else remark,
     )  # fmt: skip
-    return tell_ending(result, folder, as_json=json)
+    again = going_on(
+        "local", workload, folder,
+        {
+            "scheduler": (scheduler, "sjf+easy"), "gpus": (gpus, None),
+            "slots-per-gpu": (slots_per_gpu, 1), "grace-s": (grace_s, 10.0),
+            "sample-s": (sample_s, 1.0), "seed": (seed, 0),
+        },
+    )  # fmt: skip
+    return tell_ending(result, folder, again, as_json=json)
 
 
-def tell_ending(result: Result, folder: Path, *, as_json: bool) -> int:
-    """Print how a live run ended; return the exit code: 1 if some job failed or was left."""
+def going_on(
+    kind: str, workload: Path, folder: Path, options: Mapping[str, tuple[object, object]]
+) -> str:
+    """Return the command that takes a stopped run up again.
+
+    Args:
+        kind: `local` or `ray`.
+        workload: the file of jobs.
+        folder: the run's folder.
+        options: value and default of each option; defaults need not be said again.
+    """
+    words = ["yardmaster", "live", kind, str(workload), "-o", str(folder)]
+    for name, (value, default) in options.items():
+        if value != default:
+            words += [f"--{name}", str(value)]
+    return shlex.join(words)
+
+
+def tell_ending(result: Result, folder: Path, again: str, *, as_json: bool) -> int:
+    """Print how a live run ended; return the exit code: 1 if some job failed or was left.
+
+    Args:
+        result: how it ended.
+        folder: the run's folder.
+        again: the command that takes it up again.
+        as_json: print it for programs.
+    """
     if as_json:
         say_json(
             {
                 "folder": str(folder), "state": result.state, "finished": result.finished,
                 "failed": result.failed, "unfinished": result.unfinished,
-                "found_again": result.found_again,
+                "found_again": result.found_again, "failures": list(result.failures),
             }
         )  # fmt: skip
     else:
-        again = f", {result.found_again} found again" if result.found_again else ""
+        found = f", {result.found_again} found again" if result.found_again else ""
         say(
             f"{result.state}: {result.finished} jobs done, {result.failed} failed,"
-            f" {result.unfinished} left{again}. Folder: {folder}"
+            f" {result.unfinished} left{found}. Folder: {folder}"
         )
+        if result.failures:
+            more = len(result.failures) - NAMED
+            names = ", ".join(result.failures[:NAMED]) + (f" and {more} more" if more > 0 else "")
+            say(f"failed: {names}; logs in {folder / 'jobs'}")
+    if result.unfinished:
+        remark(f"To go on: {again}")
     return 0 if result.failed == result.unfinished == 0 else 1
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from yardmaster.cli.console import remark
-from yardmaster.cli.live.local import new_folder, tell_ending
+from yardmaster.cli.live.local import going_on, new_folder, tell_ending
 from yardmaster.cli.options import JsonOption, QuietOption
 
 
@@ -60,7 +60,7 @@ def ray(
     commands = read_commands(workload)
     folder = out or new_folder(Path("runs"), commands.name)
     if not quiet:
-        remark(f"{len(commands)} jobs of {commands.name}; everything goes to {folder}")
+        remark(f"Looking for the nodes of the Ray cluster at {address} …")
     # Ray prints pages about a lost node where results belong; what matters of it we tell ourselves.
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
         result = run_ray(
@@ -72,4 +72,13 @@ def ray(
             ),
             report=None if quiet else remark,
         )  # fmt: skip
-    return tell_ending(result, folder, as_json=json)
+    again = going_on(
+        "ray", workload, folder,
+        {
+            "address": (address, "auto"), "scheduler": (scheduler, "sjf+easy"),
+            "grace-s": (grace_s, 10.0), "node-folder": (node_folder, ""),
+            "start-wait-s": (start_wait_s, 60.0), "loss-wait-s": (loss_wait_s, 90.0),
+            "seed": (seed, 0),
+        },
+    )  # fmt: skip
+    return tell_ending(result, folder, again, as_json=json)

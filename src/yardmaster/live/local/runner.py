@@ -6,11 +6,11 @@ import json
 import math
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from yardmaster.errors import YardmasterError
 from yardmaster.live.audit import AuditLog, read_lines
@@ -86,6 +86,8 @@ class Result:
     unfinished: int
     found_again: int
     """Jobs that were running when the run was taken up."""
+    failures: tuple[str, ...] = ()
+    """Each failed job and how it failed, such as `d (exit 3)` or `e (timed out)`."""
 
 
 def run_local(
@@ -166,6 +168,7 @@ class _Runner:
         """Work until every job is over, or somebody asks to stop."""
         self._audit.write("begin", pid=os.getpid(), restart=self._restarts,
                           torn_bytes=self._audit.torn_bytes)  # fmt: skip
+        self._report(opening(self._node.commands, self._folder.path))
         self._tell_the_past()
         self._sampler.start()
         try:
@@ -275,7 +278,10 @@ class _Runner:
             last = "gave up" if fate.is_over else "retrying"
             after_s = None if fate.is_over else round(fate.not_before_s, 3)
             self._tell(last, job.id, running.attempt.number, exit_code=code, not_before_s=after_s)
-        self._report(f"{self._clock.time_s():8.1f} s  {job.id} {event}, exit code {code}")
+        how = f"{event}, exit code {code}"
+        if running.timed_out and event == "ended":
+            how = f"timed out after {job.timeout_s:g} s (exit code {code})"
+        self._report(f"{self._clock.time_s():8.1f} s  {job.id} {how}")
 
     def _energy(self, slots: tuple[int, ...]) -> float:
         """Return joules so far of the GPUs of these slots; NaN where they are shared or none."""
@@ -342,7 +348,43 @@ class _Runner:
         finished = sum(fate.is_over and fate.exit_code == 0 for fate in fates)
         failed = sum(fate.is_over and fate.exit_code != 0 for fate in fates)
         left = len(fates) - finished - failed
-        return Result(state, finished, failed, left, self.found_again)
+        names = failures(self._node.commands, fates, self._told)
+        return Result(state, finished, failed, left, self.found_again, names)
+
+
+def opening(commands: Commands, folder: Path) -> str:
+    """Return what is said once a run begins."""
+    return f"{len(commands)} jobs of {commands.name}; everything goes to {folder}"
+
+
+class Fate(Protocol):
+    """What has become of a job, on whatever it runs."""
+
+    exit_code: int | None
+    is_over: bool
+    next_number: int
+
+
+def failures(
+    commands: Commands, fates: Iterable[Fate], told: Collection[tuple[str, str, int]]
+) -> tuple[str, ...]:
+    """Name the jobs that were given up, and how the last attempt at each ended.
+
+    Args:
+        commands: the jobs.
+        fates: what has become of each.
+        told: job, event and attempt of what the audit log says of jobs.
+    """
+    found = []
+    for job, fate in zip(commands.jobs, fates, strict=True):
+        if not fate.is_over or fate.exit_code == 0:
+            continue
+        if (job.id, "timed out", fate.next_number - 1) in told:
+            how = "timed out"
+        else:
+            how = "lost with its node" if fate.exit_code is None else f"exit {fate.exit_code}"
+        found.append(f"{job.id} ({how})")
+    return tuple(found)
 
 
 def _node_record(slots: Slots) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from yardmaster.live.clock import LiveClock
 from yardmaster.live.decision import Decider, Decision
 from yardmaster.live.folder import ABOUT, AUDIT, LiveFolder, write_json
 from yardmaster.live.local.commands import Command, Commands
-from yardmaster.live.local.runner import FALLBACK, Result, already_told
+from yardmaster.live.local.runner import FALLBACK, Result, already_told, failures, opening
 from yardmaster.live.loop import Loop
 from yardmaster.live.ray.access import RayAccess
 from yardmaster.live.ray.cluster import Launch, Launched, News, RayCluster, check_sizes
@@ -214,6 +214,7 @@ class _Runner:
         """Work until every job is over, or somebody asks to stop."""
         self._audit.write("begin", pid=os.getpid(), restart=self._restarts,
                           torn_bytes=self._audit.torn_bytes)  # fmt: skip
+        self._report(opening(self._cluster.commands, self._folder.path))
         with self._listening():
             self._note_submissions()
             self._cluster.take_up()
@@ -264,6 +265,8 @@ class _Runner:
         if self._tell(news.event, news.job.id, news.attempt, **news.fields):
             code = news.fields.get("exit_code")
             tail = "" if code is None else f", exit code {code}"
+            if news.event == "timed out":
+                tail = f" after {news.job.timeout_s:g} s"
             self._report(f"{self._clock.time_s():8.1f} s  {news.job.id} {news.event}{tail}")
 
     def _tell(self, event: str, job: str, attempt: int, **fields: Any) -> bool:
@@ -320,4 +323,6 @@ class _Runner:
         fates = self._cluster.fates
         finished = sum(fate.is_over and fate.exit_code == 0 for fate in fates)
         failed = sum(fate.is_over and fate.exit_code != 0 for fate in fates)
-        return Result(state, finished, failed, len(fates) - finished - failed, self._found_again)
+        left = len(fates) - finished - failed
+        names = failures(self._cluster.commands, fates, self._told)
+        return Result(state, finished, failed, left, self._found_again, names)

@@ -45,6 +45,22 @@ def read_history(slurm: Slurm, *, days: float) -> str:
     )
 
 
+def finished(text: str) -> tuple[int, int]:
+    """Return how many runs in what `read_history` returned have started and ended, of how many.
+
+    Only those can be simulated.
+    """
+    names, *lines = text.splitlines() or [""]
+    columns = names.split("|")
+    rows = [dict(zip(columns, line.split("|"), strict=False)) for line in lines]
+    ended = sum(
+        all(row.get(name, "").isdecimal() for name in ("Start", "End"))
+        and row.get("ElapsedRaw", "0") != "0"
+        for row in rows
+    )
+    return ended, len(rows)
+
+
 @dataclass(frozen=True, slots=True)
 class RunTimes:
     """Run times of the past, by who ran what.
