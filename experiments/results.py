@@ -85,7 +85,7 @@ RESULTS = {
     ),
     "hard": Result("docs/regimes.md", ("python benchmarks/regimes.py hard drift",), "two minutes"),
     "live": Result(
-        "docs/live.md",
+        "docs/results/live.md",
         ("python experiments/live_node.py runs/live-node --slots-per-gpu 16 --limit-s 500",),
         "25 minutes on a machine with a GPU, in slices: again, until all cells have run",
     ),
