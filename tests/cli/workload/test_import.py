@@ -175,3 +175,16 @@ def test_the_list_names_every_format(tmp_path: Path):
     assert {"helios", "slurm", "philly"} <= {row["format"] for row in listed["trace formats"]}
     assert {"venus-like"} <= {row["workload"] for row in listed["presets"]}
     assert "cluster_log.csv" in run("list", cwd=tmp_path).stdout
+
+
+def test_a_log_of_which_little_is_left_is_warned_about(tmp_path: Path):
+    """Where most jobs still wait, the import says how many it dropped; where few do, nothing."""
+    names = "JobIDRaw|JobID|User|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|AllocTRES"
+    ended = "{0}|{0}|u|1794953905|1794953905|1794953926|21|2|COMPLETED|1|gres/gpu=8,node=1"
+    waits = "{0}|{0}|u|1794953905|Unknown|Unknown|0|30|PENDING|1|gres/gpu=8,node=1"
+    for kinds, is_warned in (((ended, waits, waits), True), ((ended, ended, waits), False)):
+        rows = [kind.format(number) for number, kind in enumerate(kinds, 1)]
+        (tmp_path / "sacct.txt").write_text("\n".join([names, *rows]) + "\n")
+        done = run("import", "slurm", "sacct.txt", "-o", "j.parquet", "--overwrite", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert ("Warning: 2 of 3 jobs were dropped" in done.stderr) == is_warned

@@ -25,13 +25,13 @@ def check_days(option: str, days: float) -> None:
 
 
 def too_few(ended: int, runs: int) -> str:
-    """Return a warning where most of the runs will be dropped, "" else."""
+    """Return a warning where at most half of the runs have ended, "" else."""
     if 2 * ended > runs:
         return ""
     return (
-        f"Warning: only {ended} of {runs} runs have started and ended; the others are dropped by"
-        " the import, and a comparison of so few says little. Wait until more jobs have ended, or"
-        " look further back (--days)."
+        f"Warning: only {ended} of {runs} runs have started and ended. The import drops those that"
+        " wait and cuts off those that run, and a comparison of so few says little. Wait until more"
+        " jobs have ended, or look further back (--days)."
     )
 
 

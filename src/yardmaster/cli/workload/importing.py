@@ -82,6 +82,12 @@ def import_(
         say_json(imported.account.to_dict())
     else:
         say("\n".join(imported.account.lines()))
+    jobs = imported.account.stages[-1]
+    if 2 * jobs.kept < jobs.read:
+        remark(
+            f"Warning: {jobs.read - jobs.kept:,} of {jobs.read:,} jobs were dropped; what is left"
+            " may not stand for the whole."
+        )
     if not quiet:
         remark(f"Job table: {out}")
 
