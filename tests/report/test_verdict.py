@@ -89,6 +89,21 @@ def test_a_clairvoyant_winner_is_followed_by_an_honest_one(comparison, two):
     assert "the baseline fifo is the best" in text
 
 
+@pytest.mark.parametrize(
+    ("low", "is_hedged"), [(2.0, False), (-0.5, True)], ids=["clearly worse", "unclear"]
+)
+def test_only_an_interval_with_zero_is_hedged(comparison, low, is_hedged):
+    """The best that can be deployed may be clearly worse than the baseline; then that is said."""
+    rows = tuple(
+        replace(row, difference=Estimate(10.0, low, 15.0))
+        if row.scheduler == "estimate+skip"
+        else row
+        for row in comparison.rows
+    )
+    text = headline(replace(comparison, rows=rows))
+    assert ("not a clear difference" in text) == is_hedged
+
+
 def test_the_baseline_can_win(comparison):
     """If nothing beats the baseline, that is the finding."""
     fifo, other = comparison.rows[-1], comparison.rows[-2]

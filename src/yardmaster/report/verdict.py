@@ -118,7 +118,10 @@ def _without_oracle(comparison: Comparison) -> str:
     if honest.scheduler == comparison.baseline:
         return f"{told}. Of those that do not, the baseline {name} is the best."
     size = _percent(honest.difference, signed=True)
-    hedge = "" if clearly_better(comparison, honest.difference) else ", not a clear difference"
+    is_clear = clearly_better(comparison, honest.difference) or clearly_worse(
+        comparison, honest.difference
+    )
+    hedge = "" if is_clear else ", not a clear difference"
     return (
         f"{told}. Of those that do not, the best is {name}: {size} against "
         f"{plain(comparison.baseline)}{hedge}."
