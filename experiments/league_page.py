@@ -90,11 +90,10 @@ taken away. Philly's training part is short, and of other months than what follo
 there can be far from the best ([below](#what-choosing-on-training-windows-costs)). To beat it is
 then no feat, and the best in hindsight is the better rival.
 
-Policies came after the scenes. The recipe of those trained by PPO (weights of the reward, discount
-by time, waiting by majority) was settled while trial policies were seen on these validation
-windows; which of several trainings is shipped was decided on training windows. What evolution found
-was settled on training windows alone. Months and clusters that nobody has looked at are the better
-judges.
+Policies came after the scenes. Their recipe (weights of the reward, discount by time, waiting by
+majority) was settled while trial policies were seen on these validation windows; which of several
+trainings is shipped was decided on training windows. Months and clusters that nobody has looked at
+are the better judges.
 
 How single learners do in their own tasks is told [elsewhere](results/README.md), and so is
 [choosing among schedulers](results/choosing.md).
