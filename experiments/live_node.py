@@ -33,6 +33,7 @@ from yardmaster.live.replay import Log, read_log
 from yardmaster.model.columns import Labels
 from yardmaster.model.workload import Workload
 
+ERRORS = ("mean_error_percent", "error_by_last_run_percent")
 SCHEDULERS = ("fifo+strict", "fifo+easy", "sjf+easy", "policy:slowdown-clairvoyant", "meta:mixed")
 
 
@@ -109,6 +110,7 @@ class Measured:
     jct_s: np.ndarray
     energy_j: float
     decision_ms: float
+    began_unix_s: float
 
 
 def measured_of(cell: Cell) -> Measured:
@@ -125,19 +127,16 @@ def measured_of(cell: Cell) -> Measured:
         jct_s=np.array([job.jct_s for job in log.jobs]),
         energy_j=energy_j,
         decision_ms=float(np.median(log.decisions_ms)),
+        began_unix_s=float(read_json(cell.folder / ABOUT)["began_unix_s"]),
     )
 
 
-def getting_ready_s(found: Sequence[Measured], without: int) -> dict[str, float]:
-    """Return what jobs of each kind take beyond their work, by all traces but one.
-
-    The trace that is to be predicted says nothing about itself.
-    """
+def getting_ready_s(found: Sequence[Measured]) -> dict[str, float]:
+    """Return what jobs of each kind take beyond their work, on average over some runs."""
     beyond: dict[str, list[float]] = {}
     for one in found:
-        if one.cell.trace.number != without:
-            for job in one.log.jobs:
-                beyond.setdefault(job.kind, []).append(job.run_s - one.cell.trace.work_s[job.id])
+        for job in one.log.jobs:
+            beyond.setdefault(job.kind, []).append(job.run_s - one.cell.trace.work_s[job.id])
     return {kind: float(np.mean(values)) for kind, values in beyond.items()}
 
 
@@ -174,9 +173,15 @@ def results(cells: Sequence[Cell]) -> list[dict[str, Any]]:
         number = one.cell.trace.number
         best[number] = min(best.get(number, np.inf), float(one.jct_s.mean()))
     rows = []
+    in_time = sorted(found, key=lambda one: one.began_unix_s)
     for one in found:
         number, mean_s = one.cell.trace.number, float(one.jct_s.mean())
-        predicted_s = predicted_jct_s(one, expected_run_s(one, getting_ready_s(found, number)))
+        # The trace that is to be predicted says nothing about itself.
+        others = [other for other in found if other.cell.trace.number != number]
+        predicted_s = predicted_jct_s(one, expected_run_s(one, getting_ready_s(others)))
+        place = in_time.index(one)
+        lately_s = getting_ready_s(in_time[max(place - 1, 0) : place])
+        by_last_s = predicted_jct_s(one, expected_run_s(one, lately_s))
         replayed_s = predicted_jct_s(one, [job.run_s for job in one.log.jobs])
         rows.append(
             {
@@ -192,6 +197,9 @@ def results(cells: Sequence[Cell]) -> list[dict[str, Any]]:
                 "decision_ms": one.decision_ms,
                 "predicted_mean_jct_s": float(predicted_s.mean()),
                 "mean_error_percent": 100.0 * (float(predicted_s.mean()) / mean_s - 1.0),
+                "error_by_last_run_percent": 100.0 * (float(by_last_s.mean()) / mean_s - 1.0)
+                if place
+                else float("nan"),
                 "job_error_percent": 100.0
                 * float(np.mean(np.abs(predicted_s - one.jct_s) / one.jct_s)),
                 "replayed_error_percent": 100.0 * (float(replayed_s.mean()) / mean_s - 1.0),
@@ -225,7 +233,32 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f" {mean('job_error_percent'):.1f} % | {mean('replayed_error_percent'):+.1f} % |"
             f" {mean('replayed_job_error_percent'):.1f} % |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", *remarks(rows)]) + "\n"
+
+
+def remarks(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what the table does not show: traces that all have run, and errors of single runs."""
+    schedulers = list(dict.fromkeys(row["scheduler"] for row in rows))
+    numbers = {row["trace"] for row in rows}
+    whole = [
+        number
+        for number in numbers
+        if sum(row["trace"] == number for row in rows) == len(schedulers)
+    ]
+    means = [
+        np.mean([r["mean_jct_s"] for r in rows if r["scheduler"] == name and r["trace"] in whole])
+        for name in schedulers
+    ]
+    later = [row for row in rows if np.isfinite(row[ERRORS[1]])]  # the first run had none before it
+    errors = [np.mean([abs(row[name]) for row in later or rows]) for name in ERRORS]
+    return [
+        f"Mean JCT on the {len(whole)} traces that all have run, s: "
+        + ", ".join(f"{mean:.2f}" for mean in means if whole),
+        (
+            f"Error of a run's mean, on average: {errors[0]:.1f} % by the other traces,"
+            f" {errors[1]:.1f} % by the run just before."
+        ),
+    ]
 
 
 def main() -> None:

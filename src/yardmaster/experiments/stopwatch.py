@@ -76,7 +76,7 @@ def race(
     Raises:
         ConformanceError: if a contender's start times differ from the first contender's.
     """
-    with _nothing_to_collect():
+    with nothing_to_collect():
         return _race(contenders, patience_s, must_agree=must_agree)
 
 
@@ -113,8 +113,8 @@ def _summary(runs: Sequence[_Run]) -> Timing:
 
 
 @contextmanager
-def _nothing_to_collect() -> Iterator[None]:
-    """Hide what exists from the garbage collector, or rivals would pay for walking over Numba."""
+def nothing_to_collect() -> Iterator[None]:
+    """Hide what exists from the garbage collector: walking over Numba takes long, at any moment."""
     gc.collect()
     gc.freeze()
     try:

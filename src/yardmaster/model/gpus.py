@@ -57,6 +57,11 @@ def gpu_type(name: str) -> GpuType:
     return found
 
 
+def is_gpu_type(name: str) -> bool:
+    """Whether the catalogue has a type of this name or alias."""
+    return _spelling(name) in _by_spelling()
+
+
 @cache
 def gpu_types() -> tuple[GpuType, ...]:
     """Return every type of the catalogue, oldest first."""

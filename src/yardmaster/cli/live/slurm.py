@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -152,6 +150,7 @@ def slurm(
     SIGTERM, SIGHUP, a failure) all factors are taken away again. After a crash
     `yardmaster live restore` does that.
     """
+    from yardmaster.experiments.stopwatch import nothing_to_collect
     from yardmaster.live.slurm.commands import Slurm
     from yardmaster.live.slurm.driving import Settings
     from yardmaster.live.slurm.observing import Allowed
@@ -178,7 +177,7 @@ def slurm(
         _begin(session.capabilities, settings, out)
     for line in session.unknown_names():
         remark(f"Note: {line}.")
-    with _kept_as_loaded():
+    with nothing_to_collect():  # a tick must not wait for that
         ending = session.run(ticks=ticks, report=None if quiet else Teller(settings, out))
     say(_ended(ending, out))
 
@@ -188,17 +187,6 @@ def _check_counts(ticks: int | None, history_days: float) -> None:
         raise YardmasterError(f"--ticks is {ticks}; it must be at least 1.")
     if history_days:
         check_days("--history-days", history_days)
-
-
-@contextmanager
-def _kept_as_loaded() -> Iterator[None]:
-    """Let nobody look for garbage in what is loaded by now: that would delay some ticks."""
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def _begin(capabilities: Capabilities, settings: Settings, out: Path) -> None:

@@ -21,7 +21,7 @@ from yardmaster.live.slurm.reading import NodeRow, PriorityRow, QueueRow
 from yardmaster.live.state import State
 from yardmaster.model.cluster import Cluster, NodeGroup, from_groups
 from yardmaster.model.columns import BoolArray, IntArray, Labels
-from yardmaster.model.gpus import GpuType, gpu_type, type_key
+from yardmaster.model.gpus import GpuType, gpu_type, is_gpu_type, type_key
 
 ORDERABLE = frozenset({"None", "Priority", "Resources"})
 """Reasons for which a job's place in the queue decides when it starts."""
@@ -322,17 +322,9 @@ def _known_types(table: _Table, nodes: Sequence[NodeRow]) -> list[str | None]:
     here = {type_key(_type(node.gpu_type).name) for node in nodes}
     known: dict[str, str | None] = {"": ""}
     for label in set(table.cells("gpu_types")) - {""}:
-        names = [name for name in label.split("|") if type_key(name) in here or _is_known(name)]
+        names = [name for name in label.split("|") if type_key(name) in here or is_gpu_type(name)]
         known[label] = "|".join(names) or None
     return [known[label] for label in table.cells("gpu_types")]
-
-
-def _is_known(name: str) -> bool:
-    try:
-        gpu_type(name)
-    except UnknownNameError:
-        return False
-    return True
 
 
 def _limits(rows: Sequence[QueueRow]) -> list[float]:

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from yardmaster.errors import InvalidClusterError, UnknownNameError
+from yardmaster.errors import InvalidClusterError
 from yardmaster.model.cluster import Cluster
-from yardmaster.model.gpus import gpu_type, type_key
+from yardmaster.model.gpus import gpu_type, is_gpu_type, type_key
 from yardmaster.names import did_you_mean
 from yardmaster.workloads.files import whole_file
 from yardmaster.workloads.machines.listing import (
@@ -115,7 +115,7 @@ def _own_types(
 ) -> dict[str, dict[str, Any]]:
     """Return the GPU types that the catalogue does not know, each with its stand-in."""
     counts = machines.group_by("gpu_type", maintain_order=True).agg(pl.col("gpus").sum())
-    unknown = {name: gpus for name, gpus in counts.iter_rows() if not _is_known(name)}
+    unknown = {name: gpus for name, gpus in counts.iter_rows() if not is_gpu_type(name)}
     _refuse_needless(options.stand_ins, unknown)
     own: dict[str, dict[str, Any]] = {}
     for name, gpus in unknown.items():
@@ -130,14 +130,6 @@ def _own_types(
         memory = {} if stand_in.memory_gib is None else {"memory_gib": stand_in.memory_gib}
         own[name] = {"like": like, **memory, "source": reason}
     return own
-
-
-def _is_known(name: str) -> bool:
-    try:
-        gpu_type(name)
-    except UnknownNameError:
-        return False
-    return True
 
 
 def _named(stand_ins: Mapping[str, str], name: str) -> str | None:
@@ -164,7 +156,7 @@ def _groups(machines: pl.DataFrame, listed: MachineList) -> list[dict[str, Any]]
     for kind, gpus, cpus, memory_gib, count in alike.iter_rows():
         group = {
             "count": count,
-            "gpu_type": gpu_type(kind).name if _is_known(kind) else kind,
+            "gpu_type": gpu_type(kind).name if is_gpu_type(kind) else kind,
             "gpus": gpus,
             "cpus": cpus,
             "memory_gib": memory_gib,
