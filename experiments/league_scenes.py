@@ -67,6 +67,8 @@ LOGS = {
     "philly": Log(Path("philly", "philly_rfold_until_2017-10.csv"), "2017-10-01"),
     "lublin": Log(Path("swf_lublin", "lublin_256.swf")),
     "kth": Log(Path("swf", "KTH-SP2-1996-2.1-cln.swf.gz")),
+    # Nobody is judged on this one: policies learn from it what people's requests are worth.
+    "sdsc-blue": Log(Path("swf", "SDSC-BLUE-2000-4.2-cln.swf.gz")),
 }
 
 

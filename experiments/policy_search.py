@@ -1,12 +1,14 @@
 """Policies found by evolution: begin as a heuristic, keep what does better on training windows.
 
-`python experiments/policy_search.py NAME … --generations 150` searches for policies, one after the
-other, and goes on where it was left. A policy is the small network that `train` makes too, but its
+`python experiments/policy_search.py inputs` lays out windows (needs the traces); `python
+experiments/policy_search.py search NAME …` searches for policies, all at once, and goes on where it
+was left (needs NumPy and Numba alone). A policy is the small network that `train` makes too. Its
 first weights are set by hand so that it decides nearly as `saf+easy` (or `qssf+skip`, if blind)
-does. Candidates, drawn around the best weights so far (CMA-ES), play windows of the training parts,
-on many machines at many loads, from the first job to the last. What counts is the metric itself,
-against the best of a few heuristics on the same window, so nothing has to be said about rewards or
-discounts. No torch, no GPU; `cmaes` is needed.
+does, or are those of a policy that there is already (`--begin NAME=FILE`). Every generation moves
+the weights at random, there and back, lets all candidates play the same windows of the training
+parts from the first job to the last, and steps towards those that did better. What counts is the
+metric itself, against the heuristic that is best on the training windows of the same log, so that
+nothing has to be said about rewards or discounts.
 
 Windows are drawn from training parts alone, and from seeds that the league does not judge by.
 """
@@ -14,17 +16,18 @@ Windows are drawn from training parts alone, and from seeds that the league does
 from __future__ import annotations
 
 import argparse
+import gzip
+import multiprocessing
 import pickle
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from cmaes import CMA
+import numpy.typing as npt
 from league_replays import measured
-from league_scenes import HEAVY_TAILS, Scene, generated, jobs_of, window
 
 from yardmaster.engine.picking.sight import Sight
 from yardmaster.model.cluster import Cluster
@@ -32,30 +35,42 @@ from yardmaster.model.workload import FloatArray, Workload
 from yardmaster.schedulers.learned.driving import drive_policy
 from yardmaster.schedulers.learned.packing import pack
 from yardmaster.schedulers.learned.policy import LearnedPolicy
-from yardmaster.schedulers.learned.policy_file import PolicyFile, write_policy
+from yardmaster.schedulers.learned.policy_file import PolicyFile, read_policy, write_policy
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.workloads.files import whole_file
 
+Rows = npt.NDArray[np.int64]
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "runs" / "policies" / "search"
-SEARCHED = {"head.0.weight": 0.5, "noop": 0.5, "noop_bias": 1.0}
-"""Weights that are searched for, and how much of each a step of 1 is."""
-CANDIDATES = 16
-"""Of a generation."""
-FIRST_STEP = 0.2
+PAIRS = 24
+"""Of candidates in a generation: a random step, and the same step back."""
+STEP = 0.04
+"""How far candidates stand from the middle."""
+RATE, RATE_END = 0.02, 0.004
+"""How far the middle moves, in the first generation and in the last."""
+KEEP_EVERY = 10
+"""Generations after which a search is written."""
 UNITS = 24
 """Units of both hidden layers."""
 METRICS = ("bounded_slowdown", "jct", "p95")
 """The first metrics of `league_store.METRICS`, by the names of objectives."""
-LOSING = 1.0
-"""What being behind the best heuristic of a window counts beyond what being ahead of it does."""
-_KNOWING = ("sjf+easy", "saf+easy", "saf+conservative", "saf+strict")
+LOSING = 2.0
+"""What being behind the best heuristic of a log counts beyond what being ahead of it does."""
+_KNOWING = ("sjf+easy", "saf+easy", "sjf+conservative", "saf+conservative", "saf+strict")
 RIVALS = {
-    "clairvoyant": _KNOWING,
-    "estimate": tuple(f"{name}~estimate" for name in _KNOWING),
-    "blind": ("qssf+skip", "qssf+strict", "lifo+skip", "smallest-first+skip"),
+    "clairvoyant": (*_KNOWING, "sjf+strict"),
+    "estimate": tuple(f"{name}~estimate" for name in (*_KNOWING, "sexp+easy")),
+    "blind": (
+        "qssf+skip",
+        "qssf+strict",
+        "lifo+skip",
+        "smallest-first+skip",
+        "smallest-first+strict",
+        "slurm-multifactor+skip",
+    ),
 }
-"""Heuristics the best of which, in each window and by each metric, is what is to be beaten."""
+"""Heuristics the best of which, on the windows of a log and by each metric, is to be beaten."""
 
 
 class Aim(NamedTuple):
@@ -68,98 +83,138 @@ class Aim(NamedTuple):
     """Of the logarithms of metrics."""
 
 
-def _sight(information: str, order: str) -> Sight:
-    return Sight(information=information, window_order=order, ranks=(order,), noop="when_blocked")
+def _sight(information: str) -> Sight:
+    ranks = ("qssf",) if information == "blind" else ("saf", "sjf")
+    return Sight(information=information, window_order=ranks[0], ranks=ranks, noop="when_blocked")
 
 
 OBJECTIVES = {
-    "slowdown": {"bounded_slowdown": 1.0, "jct": 1.0},
+    "slowdown": {"bounded_slowdown": 1.0, "jct": 0.5},
     "jct": {"jct": 1.0},
-    "p95": {"p95": 1.0},
+    "p95": {"p95": 1.0, "jct": 0.3},
     "mixed": {"bounded_slowdown": 0.3, "jct": 1.0, "p95": 1.0},
 }
 AIMS = {
-    f"{objective}-{information}": Aim(
-        _sight(information, "qssf" if information == "blind" else "saf"),
-        information != "blind",
-        weights,
-    )
+    f"{objective}-{information}": Aim(_sight(information), information != "blind", weights)
     for objective, weights in OBJECTIVES.items()
     for information in RIVALS
 }
 
 LOGS = {
-    # log: nodes, loads (None: its own times), jobs of windows, windows
-    "venus": ((12, 16, 24, 32, 48), (0.8, 1.3), (512, 512, 512, 1536), 12),
-    "philly": ((8, 12, 16, 24, 40), (0.9, 2.5), (512, 512, 512, 1536), 12),
-    "lublin": ((), None, (256, 256, 768), 6),
-    "kth": ((), None, (256, 256, 768), 6),
+    # log: nodes, loads (None: its own times), jobs of windows, windows kept, played at a time
+    "venus": ((12, 16, 24, 32, 48), (0.8, 1.3), (512, 512, 512, 1536), 96, 10),
+    "philly": ((8, 12, 16, 24, 40), (0.9, 2.5), (512, 512, 512, 1536), 72, 8),
+    "lublin": ((), None, (256, 256, 768), 30, 5),
+    "kth": ((), None, (256, 256, 768), 48, 6),
+    "sdsc-blue": ((), None, (512, 512, 1536), 36, 4),
 }
-POOLS = {"lublin": "pool:256", "kth": "100x V100:1"}
+POOLS = {"lublin": "pool:256", "kth": "100x V100:1", "sdsc-blue": "pool:1152"}
 GENERATED = {
     "venus-like": ("24x V100:8", (0.8, 1.2)),
     "philly-like": ("16x V100:8", (0.8, 2.0)),
     "lognormal": ("8x V100:8", (0.8, 1.3)),
     "acme-like": ("32x A100:8", (0.7, 1.2)),
-    HEAVY_TAILS: ("12x V100:8", (0.7, 1.2)),
+    "heavy-tails": ("12x V100:8", (0.7, 1.2)),
     "mm": ("2x V100:8", (0.7, 1.1)),
 }
-GENERATED_EACH = 4
-"""Windows of every generator."""
+GENERATED_EACH, GENERATED_PLAYED = 20, 3
+"""Windows of every generator that are kept, and that a generation plays."""
 FIRST_SEED = 2_000_000
 """Of generated windows; the league's are elsewhere."""
 TRAINED_ON = (
-    "Venus until June 2020, Philly until September 2017, the first 60 % of Lublin-256 and KTH-SP2,"
-    " generated jobs; windows of 256 to 1,536 jobs"
+    "Venus until June 2020, Philly until September 2017, the first 60 % of Lublin-256, KTH-SP2"
+    " and SDSC-BLUE, generated jobs; windows of 256 to 1,536 jobs"
 )
 
 
-class Match(NamedTuple):
-    """A window, and what the best heuristic reaches in it, by each metric."""
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Windows of one log or generator, and what the heuristic to be beaten reaches in each.
 
-    jobs: Workload
-    machines: Cluster
-    best: FloatArray
+    Attributes:
+        name: the log or the generator.
+        windows: the jobs and the machines of each.
+        rivals: (windows, metrics), of the heuristic that is best on average, metric by metric.
+        played: windows that a generation plays.
+    """
 
-
-def matches(information: str) -> list[Match]:
-    """Return the windows that every candidate plays, the same every time."""
-    found = []
-    for jobs, machines in _windows(np.random.default_rng(1)):
-        played = [
-            measured(simulate(jobs, machines, rival, compile_core="always"))[: len(METRICS)]
-            for rival in RIVALS[information]
-        ]
-        found.append(Match(jobs, machines, np.min(played, axis=0)))
-    return found
+    name: str
+    windows: tuple[tuple[Workload, Cluster], ...]
+    rivals: FloatArray
+    played: int
 
 
-def _windows(dice: np.random.Generator) -> Iterator[tuple[Workload, Cluster]]:
-    for source, (nodes, loads, sizes, count) in LOGS.items():
+def lay_out(out: Path) -> None:
+    """Draw the windows, let the heuristics play them, and keep both for each information."""
+    out.mkdir(parents=True, exist_ok=True)
+    drawn = list(_windows(np.random.default_rng(1)))
+    for information, rivals in RIVALS.items():
+        fields = []
+        for name, windows, played in drawn:
+            values = np.array(
+                [
+                    [
+                        measured(simulate(*window, rival, compile_core="always"))[: len(METRICS)]
+                        for window in windows
+                    ]
+                    for rival in rivals
+                ]
+            )
+            best = values.mean(axis=1).argmin(axis=0)
+            told = zip(METRICS, best, strict=True)
+            print(information, name, {metric: rivals[index] for metric, index in told}, flush=True)
+            columns = [values[index, :, metric] for metric, index in enumerate(best)]
+            # Plain values: a class of the script that is run goes by another name elsewhere.
+            fields.append((name, windows, np.stack(columns, axis=1), played))
+        with gzip.open(out / f"{information}.pkl.gz", "wb", 3) as file:
+            pickle.dump(fields, file)
+
+
+def _windows(
+    dice: np.random.Generator,
+) -> Iterator[tuple[str, tuple[tuple[Workload, Cluster], ...], int]]:
+    from league_scenes import Scene, generated, jobs_of, window
+
+    for source, (nodes, loads, sizes, count, played) in LOGS.items():
+        found = []
         for number in range(count):
             cluster = f"{dice.choice(nodes)}x V100:8" if nodes else POOLS[source]
             load = None if loads is None else float(dice.uniform(*loads))
             scene = Scene(source, source, source, cluster, sizes[number % len(sizes)], load)
             jobs = jobs_of(Scene(source, source, source, cluster), "training")
             first = int(dice.integers(0, len(jobs) - scene.jobs))
-            yield window(scene, jobs, first), scene.machines
+            found.append((window(scene, jobs, first), scene.machines))
+        yield source, tuple(found), played
     for source, (cluster, loads) in GENERATED.items():
+        found = []
         for number in range(GENERATED_EACH):
             size, load = 512 if number % 4 else 1536, float(dice.uniform(*loads))
             scene = Scene(source, source, source, cluster, size, load)
-            yield generated(scene, FIRST_SEED + number), scene.machines
+            found.append((generated(scene, FIRST_SEED + number), scene.machines))
+        yield source, tuple(found), GENERATED_PLAYED
 
 
-def behind(policy: LearnedPolicy, match: Match) -> FloatArray:
-    """Return how far a policy is behind the best heuristic: logarithm of the ratio, by metric."""
+def behind(policy: LearnedPolicy, field_: Field, chosen: Rows) -> FloatArray:
+    """Return how far a policy is behind on some windows of a log: logarithms, by metric.
+
+    Half of it is the ratio of means, which the worst windows decide, as they do in the league; half
+    is the mean of ratios, which all windows decide.
+    """
+    found = np.array([_played(policy, *field_.windows[number]) for number in chosen])
+    rivals = field_.rivals[chosen]
+    of_means = np.log(found.mean(axis=0) / rivals.mean(axis=0))
+    return np.asarray(0.5 * of_means + 0.5 * np.log(found / rivals).mean(axis=0))
+
+
+def _played(policy: LearnedPolicy, jobs: Workload, machines: Cluster) -> tuple[float, ...]:
     schedule, _ = drive_policy(
-        match.jobs, match.machines, policy, placement=policy.sight.placement, called="candidate"
+        jobs, machines, policy, placement=policy.sight.placement, called="candidate"
     )
-    return np.log(np.array(measured(schedule)[: len(METRICS)]) / match.best)
+    return measured(schedule)[: len(METRICS)]
 
 
-def first_weights(aim: Aim) -> dict[str, FloatArray]:
-    """Return weights that decide as the heuristic does, in two units; the others say nothing yet.
+def first_file(aim: Aim) -> PolicyFile:
+    """Return a network that decides as the heuristic does, in two units; the others say nothing.
 
     The first unit is how far in front a job stands, the second whether it does no harm to the first
     blocked job. Waiting is worth less than a harmless job, and more than any other.
@@ -187,144 +242,186 @@ def first_weights(aim: Aim) -> dict[str, FloatArray]:
     weights["token.weight"][features.index(f"rank_{aim.sight.window_order}"), 0] = -2.0
     weights["token.weight"][features.index("harmless"), 1] = 1.0
     weights["head.0.weight"][own, 0] = 1.0, 3.0 if aim.waits_for_blocked else 0.0
-    return weights
+    kept = {name: part.astype(np.float32) for name, part in weights.items()}
+    return PolicyFile("kernel", layout, aim.sight.to_table(), kept, {})
 
 
 @dataclass
 class Search:
-    """A search under way: a cloud of weights that moves to where candidates do well (CMA-ES).
-
-    Only what is made of the first layers' units is searched for, in coordinates in which a step of
-    1 is about as much everywhere: the weights of the sum, and what waiting is worth.
+    """A search under way: weights that step towards candidates that did better (OES with Adam).
 
     Attributes:
-        aim: what is searched for.
-        cloud: where candidates are drawn.
+        name: what is searched for.
+        base: the network it began with.
         seed: of all chance.
+        generations: those that are planned: steps become smaller towards the last.
+        middle: (weights,) where candidates are drawn around.
+        average: (weights,) a running mean of the middle: what is kept, as it owes less to luck.
+        first, second: (weights,) moments of steps.
         generation: those that are done.
     """
 
-    aim: Aim
-    cloud: CMA
+    name: str
+    base: PolicyFile
     seed: int
+    generations: int
+    middle: FloatArray = field(init=False)
+    average: FloatArray = field(init=False)
+    first: FloatArray = field(init=False)
+    second: FloatArray = field(init=False)
     generation: int = 0
 
-    @classmethod
-    def begun(cls, aim: Aim, seed: int) -> Search:
-        """Return a search at its beginning: the heuristic."""
-        size = sum(first_weights(aim)[name].size for name in SEARCHED)
-        cloud = CMA(np.zeros(size), FIRST_STEP, population_size=CANDIDATES)
-        return cls(aim, cloud, seed)
+    def __post_init__(self) -> None:
+        self.middle = np.concatenate(
+            [part.ravel() for part in self.base.weights.values()], dtype=np.float64
+        )
+        self.average = self.middle.copy()
+        self.first, self.second = np.zeros_like(self.middle), np.zeros_like(self.middle)
 
-    def advance(self, played: list[Match]) -> FloatArray:
-        """Take one generation; return how far the best was behind on average, by metric."""
-        # A cloud that was written and read again has forgotten where its dice were.
-        self.cloud.reseed_rng(self.seed * 1_000_003 + self.generation)
-        told: list[tuple[FloatArray, float]] = []
-        found = []
-        for _ in range(self.cloud.population_size):
-            step = self.cloud.ask()
-            policy = self.policy(step)
-            found.append(np.array([behind(policy, match) for match in played]))
-            told.append((step, self.cost(found[-1])))
-        self.cloud.tell(told)
+    def advance(self, fields: list[Field], players: Any) -> FloatArray:
+        """Take one generation; return how far the middle is behind, logs × metrics."""
+        dice = np.random.default_rng((self.seed, self.generation))
+        chosen = [dice.choice(len(one.windows), one.played, replace=False) for one in fields]
+        steps = dice.standard_normal((PAIRS, len(self.middle)))
+        candidates = [self.middle, *(self.middle + STEP * steps), *(self.middle - STEP * steps)]
+        asked = [(self.file(weights, {}), chosen) for weights in candidates]
+        found = players.map(play, asked, chunksize=1)
+        costs = np.array([self.cost(one) for one in found[1:]]).reshape(2, PAIRS)
+        # Ranks, so that one wild window does not decide.
+        ranks = costs.ravel().argsort().argsort().reshape(costs.shape) / (costs.size - 1)
+        self._move(((ranks[1] - ranks[0])[:, None] * steps).mean(axis=0))
+        return np.asarray(found[0], dtype=np.float64)
+
+    def _move(self, slope: FloatArray) -> None:
         self.generation += 1
-        best = int(np.argmin([cost for _, cost in told]))
-        return np.asarray(found[best].mean(axis=0), dtype=np.float64)
+        self.first += 0.1 * (slope - self.first)
+        self.second += 0.01 * (slope**2 - self.second)
+        told = self.first / (1 - 0.9**self.generation)
+        spread = np.sqrt(self.second / (1 - 0.99**self.generation)) + 1e-8
+        settled = min(self.generation / self.generations, 1.0)
+        self.middle += (RATE + settled * (RATE_END - RATE)) * told / spread
+        share = max(1.0 / self.generation, 0.03)
+        self.average += share * (self.middle - self.average)
 
     def cost(self, found: FloatArray) -> float:
-        """Return what windows × metrics of being behind come to."""
-        weights = np.array([self.aim.weights.get(name, 0.0) for name in METRICS])
+        """Return what logs × metrics of being behind come to."""
+        weights = np.array([AIMS[self.name].weights.get(name, 0.0) for name in METRICS])
         return float(((found + LOSING * np.maximum(found, 0.0)) @ weights).mean())
 
-    @property
-    def middle(self) -> FloatArray:
-        """The middle of the cloud: what is kept, as it owes less to luck than any candidate."""
-        return np.asarray(self.cloud.mean, dtype=np.float64)
-
-    def policy(self, step: FloatArray) -> LearnedPolicy:
-        """Return a candidate, ready to play."""
-        file = self.file(step, {})
-        net, weights, scratch = pack(file)
-        return LearnedPolicy(Path(), file, self.aim.sight, net, weights.astype(np.float32), scratch)
-
-    def file(self, step: FloatArray, about: dict[str, Any]) -> PolicyFile:
-        """Return a policy file: the first weights, so many steps away."""
-        weights, at = first_weights(self.aim), 0
-        for name, scale in SEARCHED.items():
-            size = weights[name].size
-            weights[name] = weights[name] + scale * step[at : at + size].reshape(
-                weights[name].shape
-            )
-            at += size
-        sight = self.aim.sight
-        kept = {name: part.astype(np.float32) for name, part in weights.items()}
-        return PolicyFile("kernel", sight.layout(), sight.to_table(), kept, about)
+    def file(self, weights: FloatArray, about: dict[str, Any]) -> PolicyFile:
+        """Return a network with these weights, as a policy file."""
+        parts, at = {}, 0
+        for name, part in self.base.weights.items():
+            parts[name] = weights[at : at + part.size].reshape(part.shape).astype(np.float32)
+            at += part.size
+        base = self.base
+        return PolicyFile(base.architecture, base.layout, base.sight, parts, about, base.choice)
 
 
-def search(name: str, generations: int, seed: int, out: Path) -> None:
-    """Search for a policy; what there is is kept every ten generations."""
-    played, path = matches(name.rsplit("-", 1)[1]), out / f"{name}.state.pkl"
-    going, begun = _taken_up(name, seed, path), time.monotonic()
-    first = going.generation
-    while going.generation < generations:
-        best = going.advance(played)
-        if going.generation % 10 and going.generation < generations:
-            continue
-        _keep(going, name, played, out)
-        left_s = (
-            (time.monotonic() - begun)
-            / (going.generation - first)
-            * (generations - going.generation)
-        )
-        told = zip(METRICS, np.exp(best), strict=True)
-        print(
-            f"{name}: {going.generation}/{generations} generations, {left_s / 60:.0f} min left; to"
-            " the best heuristic of each window, ×:",
-            ", ".join(f"{metric} {value:.3f}" for metric, value in told),
-            flush=True,
-        )
+_FIELDS: list[Field] = []
+"""What is played, in every process of a search."""
 
 
-def _taken_up(name: str, seed: int, path: Path) -> Search:
-    if not path.is_file():
-        return Search.begun(AIMS[name], seed)
-    cloud, generation = pickle.loads(path.read_bytes())  # noqa: S301  (written by this script)
-    return Search(AIMS[name], cloud, seed, generation)
+def play(asked: tuple[PolicyFile, list[Rows]]) -> list[FloatArray]:
+    """Return how far one candidate is behind, log by log."""
+    file, chosen = asked
+    net, weights, scratch = pack(file)
+    sight = Sight.from_table(file.sight)
+    policy = LearnedPolicy(Path(), file, sight, net, weights.astype(np.float32), scratch)
+    return [behind(policy, one, rows) for one, rows in zip(_FIELDS, chosen, strict=True)]
 
 
-def _keep(going: Search, name: str, played: list[Match], out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    with whole_file(out / f"{name}.state.pkl", overwrite=True) as path:
-        written = pickle.dumps((going.cloud, going.generation))
-        path.write_bytes(written)
-    # Written, a cloud loses a little in rounding; who goes on must not differ from who resumes.
-    going.cloud, _ = pickle.loads(written)  # noqa: S301  (just written)
-    candidates = going.generation * going.cloud.population_size
+def search(name: str, asked: argparse.Namespace) -> None:
+    """Search for a policy until the time is over; what there is is kept every ten generations."""
+    with gzip.open(asked.out / f"{name.rsplit('-', 1)[1]}.pkl.gz", "rb") as file:
+        _FIELDS[:] = [Field(*one) for one in pickle.load(file)]  # noqa: S301  (made here)
+    going, until = _taken_up(name, asked), time.monotonic() + 60 * asked.minutes
+    begun = time.monotonic()
+    # Players come after the windows are read, and so have them without being sent them.
+    with multiprocessing.get_context("fork").Pool(asked.workers) as players:
+        recent: list[FloatArray] = []
+        while going.generation < asked.generations and time.monotonic() < until:
+            recent = [*recent[-9:], going.advance(_FIELDS, players)]
+            if going.generation % KEEP_EVERY == 0:
+                _keep(going, asked.out)
+                _tell(going, np.mean(recent, axis=0), time.monotonic() - begun)
+        _keep(going, asked.out)
+
+
+def _tell(going: Search, recent: FloatArray, seconds: float) -> None:
+    told = zip(METRICS, np.exp(recent.mean(axis=0)), np.exp(recent.max(axis=0)), strict=True)
+    print(
+        f"{going.name}: {going.generation} generations, {seconds:.0f} s; to the best heuristics, ×"
+        " (worst log):",
+        ", ".join(f"{metric} {value:.3f} ({worst:.3f})" for metric, value, worst in told),
+        flush=True,
+    )
+
+
+def _taken_up(name: str, asked: argparse.Namespace) -> Search:
+    begin = dict(word.split("=", 1) for word in asked.begin)
+    base = read_policy(Path(begin[name])) if name in begin else first_file(AIMS[name])
+    going = Search(name, base, asked.seed, asked.generations)
+    path = asked.out / f"{name}.state.npz"
+    if path.is_file():
+        with np.load(path) as state:
+            going.generation = int(state["generation"])
+            for part in ("middle", "average", "first", "second"):
+                setattr(going, part, state[part])
+    return going
+
+
+def _keep(going: Search, out: Path) -> None:
+    parts = {part: getattr(going, part) for part in ("middle", "average", "first", "second")}
+    with whole_file(out / f"{going.name}.state.npz", overwrite=True) as path, path.open("wb") as to:
+        np.savez(to, generation=going.generation, **parts)
+    candidates = going.generation * (2 * PAIRS + 1)
+    windows = [len(jobs) for one in _FIELDS for jobs, _ in one.windows]
+    played = sum(one.played for one in _FIELDS)
     about = {
         "learner": "evolution",
-        "steps": candidates * sum(len(match.jobs) for match in played),
+        "steps": int(candidates * played * np.mean(windows)),
         "generations": going.generation,
+        "asked_generations": going.generations,
         "candidates": candidates,
-        "objective": name.rsplit("-", 1)[0],
+        "objective": going.name.rsplit("-", 1)[0],
         "trained_on": TRAINED_ON,
-        "teacher": "saf+easy" if going.aim.waits_for_blocked else "qssf+skip",
+        "teacher": "saf+easy" if AIMS[going.name].waits_for_blocked else "qssf+skip",
         "seed": going.seed,
         "device": "cpu",
     }
-    write_policy(out / f"{name}.npz", going.file(going.middle, about))
+    if going.base.about:
+        about["teacher"] = f"a policy by {going.base.about['learner']}"
+        about["began"] = dict(going.base.about)
+    write_policy(out / f"{going.name}.npz", going.file(going.average, about))
 
 
 def main() -> None:
-    """Search for what was asked for."""
+    """Lay windows out, or search for what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="+", choices=tuple(AIMS), metavar="NAME")
-    parser.add_argument("--generations", type=int, default=150)
+    parser.add_argument("what", choices=("inputs", "search"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(AIMS))
+    parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--generations", type=int, default=400)
+    parser.add_argument("--workers", type=int, default=1, help="processes of each search")
+    parser.add_argument("--begin", nargs="*", default=[], metavar="NAME=FILE")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
-    for name in asked.names:
-        search(name, asked.generations, asked.seed, asked.out)
+    for name in set(asked.names) - set(AIMS):
+        parser.error(f"no policy is called {name}; there are {', '.join(AIMS)}")
+    if asked.what == "inputs":
+        lay_out(asked.out)
+        return
+    # Not daemons: each has players of its own.
+    searches = [
+        multiprocessing.get_context("spawn").Process(target=search, args=(name, asked))
+        for name in asked.names or AIMS
+    ]
+    for one in searches:
+        one.start()
+    for one in searches:
+        one.join()
 
 
 if __name__ == "__main__":

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
+import gzip
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import yardmaster as ym
+from yardmaster.schedulers.learned.policy_file import read_policy
 
 FOLDER = Path(__file__).resolve().parents[2] / "experiments"
+HERE = SimpleNamespace(map=lambda play, asked, **_: [play(one) for one in asked])
+"""Players that play in this process."""
 
 
 @pytest.fixture
@@ -25,49 +32,68 @@ def script() -> Iterator[Any]:
     sys.path.remove(str(FOLDER))
 
 
-def few(script: Any, name: str, windows: int = 3) -> list[Any]:
-    """Return a few small windows with what the rivals reach in them."""
+def begun(script: Any, name: str, seed: int = 0) -> Any:
+    """Return a search at its beginning."""
+    return script.Search(name, script.first_file(script.AIMS[name]), seed, generations=120)
+
+
+def few(script: Any, teacher: str, windows: int = 3) -> Any:
+    """Return a few small windows with what the teacher reaches in them."""
     cluster = ym.Cluster.of("2x V100:8")
-    found = []
-    for seed in range(windows):
-        jobs = ym.generate("lognormal", jobs=60, load=1.2, gpus=cluster.gpus, seed=seed)
-        rivals = script.RIVALS[name.rsplit("-", 1)[1]]
-        played = [script.measured(ym.simulate(jobs, cluster, rival))[:3] for rival in rivals]
-        found.append(script.Match(jobs, cluster, np.min(played, axis=0)))
-    return found
+    jobs = [
+        ym.generate("lognormal", jobs=60, load=1.2, gpus=cluster.gpus, seed=seed)
+        for seed in range(windows)
+    ]
+    played = [script.measured(ym.simulate(one, cluster, teacher))[:3] for one in jobs]
+    return "few", tuple((one, cluster) for one in jobs), np.array(played), min(windows, 2)
 
 
 @pytest.mark.parametrize(
     ("name", "teacher"), [("jct-blind", "qssf+skip"), ("jct-clairvoyant", "saf+easy")]
 )
-def test_the_first_weights_decide_as_the_teacher(script: Any, name: str, teacher: str):
+def test_the_first_weights_decide_as_the_teacher(
+    script: Any, name: str, teacher: str, tmp_path: Path
+):
     """Before anything is found, nearly every job starts when the heuristic would start it."""
-    going = script.Search.begun(script.AIMS[name], 0)
-    policy = going.policy(going.middle)
+    going = begun(script, name)
+    path = tmp_path / "first.npz"
+    script.write_policy(path, going.file(going.middle, {}))
     alike = []
-    for match in few(script, name):
-        mine, _ = script.drive_policy(
-            match.jobs, match.machines, policy, placement="pack", called="candidate"
-        )
-        theirs = ym.simulate(match.jobs, match.machines, teacher)
+    for jobs, cluster in few(script, teacher)[1]:
+        mine, theirs = (ym.simulate(jobs, cluster, one) for one in (f"policy:{path}", teacher))
         alike.append(np.mean(mine.start_s == theirs.start_s))
     assert np.mean(alike) > (0.999 if teacher == "qssf+skip" else 0.8)
 
 
-def test_the_cloud_moves_to_what_costs_less(script: Any, monkeypatch: pytest.MonkeyPatch):
-    """On a cost whose least is known, generations come near it."""
-    going = script.Search.begun(script.AIMS["jct-blind"], 3)
-    monkeypatch.setattr(script.Search, "policy", lambda _, step: step)
-    monkeypatch.setattr(script, "behind", lambda step, _: np.full(3, np.mean((step - 1.0) ** 2)))
-    for _ in range(120):
-        going.advance([None])
-    assert np.mean((going.middle - 1.0) ** 2) < 0.2
+def test_a_policy_is_behind_by_the_ratio_to_its_rival(script: Any):
+    """Against a rival twice as good everywhere it is behind by log 2, by every metric."""
+    name, windows, values, played = few(script, "qssf+skip")
+    script._FIELDS[:] = [script.Field(name, windows, values / 2.0, played)]
+    going = begun(script, "jct-blind")
+    [behind] = script.play((going.file(going.middle, {}), [np.arange(3)]))
+    np.testing.assert_allclose(behind, np.log(2.0))
+
+
+def test_the_middle_moves_to_what_costs_less(script: Any, monkeypatch: pytest.MonkeyPatch):
+    """On a cost whose least is known, generations come nearer to it."""
+    going = begun(script, "jct-blind", seed=3)
+    aim = going.middle + 0.3
+
+    def play(asked: Any) -> Any:
+        weights = np.concatenate([part.ravel() for part in asked[0].weights.values()])
+        return np.full((1, 3), np.mean((weights - aim) ** 2))
+
+    monkeypatch.setattr(script, "play", play)
+    field = script.Field("one", ((None, None),), np.ones((1, 3)), 1)
+    for _ in range(60):
+        going.advance([field], HERE)
+    assert np.mean((going.middle - aim) ** 2) < 0.7 * 0.3**2
 
 
 def test_being_behind_costs_more_than_being_ahead_pays(script: Any):
-    """A policy that wins one window as much as it loses another is worse than the heuristic."""
-    going = script.Search.begun(script.AIMS["jct-blind"], 0)
-    assert going.cost(np.array([[0.0, 0.1, 0.0], [0.0, -0.1, 0.0]])) == pytest.approx(0.05)
+    """A policy that wins one log as much as it loses another is worse than the heuristic."""
+    going = begun(script, "jct-blind")
+    assert going.cost(np.array([[0.0, 0.1, 0.0], [0.0, -0.1, 0.0]])) > 0.05
     assert going.cost(np.array([[9.0, -0.1, 9.0]])) == pytest.approx(-0.1)
 
 
@@ -75,14 +101,44 @@ def test_a_search_goes_on_where_it_was_left(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Stopped and taken up again, it ends with the same bytes as in one go."""
-    name = "jct-blind"
-    kept = few(script, name, windows=1)
-    monkeypatch.setattr(script, "matches", lambda _: kept)
-    monkeypatch.setattr(script, "CANDIDATES", 4)
-    script.search(name, 20, 0, tmp_path / "one")
-    script.search(name, 10, 0, tmp_path / "two")
-    script.search(name, 20, 0, tmp_path / "two")
-    one, two = ((tmp_path / folder / f"{name}.npz").read_bytes() for folder in ("one", "two"))
-    assert one == two
-    policy = f"policy:{tmp_path / 'one' / name}.npz"
-    assert ym.simulate(kept[0].jobs, "2x V100:8", policy).scheduler == policy
+    name, windows = "jct-blind", few(script, "qssf+skip", windows=2)
+    monkeypatch.setattr(script, "PAIRS", 2)
+    asked = argparse.Namespace(workers=1, minutes=9.0, begin=[], seed=0, generations=6)
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        with gzip.open(tmp_path / folder / "blind.pkl.gz", "wb") as file:
+            pickle.dump([windows], file)
+    script.search(name, argparse.Namespace(**vars(asked) | {"out": tmp_path / "one"}))
+    two = argparse.Namespace(**vars(asked) | {"out": tmp_path / "two"})
+    half = script.Search.advance
+
+    def advance(self: Any, *rest: Any) -> Any:
+        if self.generation == 3:
+            raise KeyboardInterrupt
+        return half(self, *rest)
+
+    monkeypatch.setattr(script.Search, "advance", advance)
+    monkeypatch.setattr(script, "KEEP_EVERY", 3)
+    with pytest.raises(KeyboardInterrupt):
+        script.search(name, two)
+    monkeypatch.setattr(script.Search, "advance", half)
+    script.search(name, two)
+    one, other = (tmp_path / folder / f"{name}.npz" for folder in ("one", "two"))
+    assert one.read_bytes() == other.read_bytes()
+    assert read_policy(one).about["generations"] == 6
+    assert ym.simulate(windows[1][0][0], "2x V100:8", f"policy:{one}").scheduler == f"policy:{one}"
+
+
+def test_a_search_can_begin_as_a_policy(script: Any, tmp_path: Path):
+    """Who begins as a policy has its weights and its sight, and says so."""
+    shipped = FOLDER.parent / "src/yardmaster/schedulers/learned/shipped/slowdown-clairvoyant.npz"
+    name = "slowdown-clairvoyant"
+    asked = argparse.Namespace(out=tmp_path, begin=[f"{name}={shipped}"], seed=0, generations=5)
+    going = script._taken_up(name, asked)
+    script._FIELDS[:] = [script.Field(*few(script, "saf+easy", windows=1))]
+    script._keep(going, tmp_path)
+    kept, first = read_policy(tmp_path / f"{name}.npz"), read_policy(shipped)
+    assert kept.sight == first.sight
+    assert kept.about["began"] == first.about
+    for part, values in first.weights.items():
+        np.testing.assert_array_equal(kept.weights[part], values)
