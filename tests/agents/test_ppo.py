@@ -13,8 +13,9 @@ import torch
 
 from yardmaster.agents.cloning import Choose
 from yardmaster.agents.learners import greedy
+from yardmaster.agents.losses import Decisions
 from yardmaster.agents.networks import NetworkSettings, actor_critic
-from yardmaster.agents.ppo import PPO, PRESETS, Decisions, PPOSettings
+from yardmaster.agents.ppo import PPO, PRESETS, PPOSettings
 from yardmaster.engine.picking.layout import Layout
 from yardmaster.errors import InvalidConfigError, UnknownNameError
 from yardmaster.testing.toys import OneMachine

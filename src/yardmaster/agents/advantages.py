@@ -7,7 +7,7 @@ same.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,21 @@ def returns_to_go(rewards: Numbers, tails: Numbers, discounts: Numbers, ended: A
     return advantages(rewards, rewards * 0.0, tails, discounts, ended, trace=1.0)
 
 
+def running_returns(
+    rewards: Numbers, discounts: Numbers, ended: Any, running: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Return the discounted sum of rewards up to each step, and that to begin the next step with.
+
+    `running` (environments,) is that to begin the first step with.
+    """
+    seen = rewards + 0.0
+    for step in range(len(rewards)):
+        running = running + rewards[step]
+        seen[step] = running
+        running = running * discounts[step] * ~ended[step]
+    return seen, running
+
+
 class ReturnScale:
     """Running spread of the discounted return so far, by which rewards are divided.
 
@@ -97,17 +112,22 @@ class ReturnScale:
         spreads = np.sqrt(squares / np.maximum(count, 1.0))
         return np.where(spreads > 1e-8, spreads, 1.0)
 
-    def see(self, rewards: Any, discounts: Any, ended: Any, groups: Any = None) -> None:
-        """Take in one rollout; all are (steps, environments), arrays or tensors."""
+    def see(
+        self,
+        rewards: Any,
+        discounts: Any,
+        ended: Any,
+        groups: Any = None,
+        add_up: Callable[..., Any] | None = None,
+    ) -> None:
+        """Take in one rollout; all are (steps, environments), arrays or tensors.
+
+        `add_up` does what `running_returns` does, which it is if not given.
+        """
         running = self._returns
         if not isinstance(rewards, np.ndarray) and isinstance(running, np.ndarray):
             running = rewards.new_tensor(running)  # the first rollout on a GPU, or after a resume
-        seen = rewards + 0.0
-        for step in range(len(rewards)):
-            running = running + rewards[step]
-            seen[step] = running
-            running = running * discounts[step] * ~ended[step]
-        self._returns = running
+        seen, self._returns = (add_up or running_returns)(rewards, discounts, ended, running)
         for group in range(len(self._moments)):
             self._join(group, seen if groups is None else seen[groups == group])
 

@@ -11,7 +11,8 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +20,24 @@ from torch import Tensor
 
 from yardmaster.agents import gradients, masking
 from yardmaster.agents.acting import compiled_actor
-from yardmaster.agents.advantages import ReturnScale, advantages, step_discounts
+from yardmaster.agents.advantages import (
+    ReturnScale,
+    advantages,
+    running_returns,
+    step_discounts,
+)
+from yardmaster.agents.fixed_acting import FixedActing
+from yardmaster.agents.fixed_learning import FixedLearning
+from yardmaster.agents.graphs import Replays
+from yardmaster.agents.losses import (
+    Choices,
+    Decisions,
+    at,
+    entropy,
+    mean,
+    policy_terms,
+    value_loss,
+)
 from yardmaster.agents.networks import ActorCritic, NetworkSettings, actor_critic
 from yardmaster.agents.networks.filled import Filled
 from yardmaster.agents.rollouts import Rollout, flat
@@ -31,8 +49,6 @@ from yardmaster.names import unknown
 DECAYS = ("none", "linear", "exponential")
 KL_STOPS = ("update", "actor")
 PRECISIONS = ("float32", "bfloat16")
-LEAST_LOG = -87.0
-"""Logarithm of about the least number that 32 bits hold in full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +113,9 @@ class PPOSettings:
     """Whether rewards are divided by the running spread of the discounted return."""
     precision: str = "float32"
     """Numbers the networks compute in: `float32`, or on a GPU `bfloat16`, which is quicker."""
+    graphs: bool | None = None
+    """Whether steps are played back as CUDA graphs, which saves most of the time of calling a GPU
+    for small networks; None: where the network is on a GPU. Results differ in the last digits."""
     network: NetworkSettings = NetworkSettings()  # noqa: RUF009 - frozen: safe to share
 
     def __post_init__(self) -> None:
@@ -194,46 +213,6 @@ PRESETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """Judged decisions, one per row."""
-
-    observations: Tensor | Filled
-    """Without tokens that are blank in all of them."""
-    masks: Tensor
-    is_choice: Tensor
-    """Whether more than one action was legal: the others say nothing about the policy."""
-    actions: Tensor
-    log_probs: Tensor
-    """Of the actions, under the policy that took them."""
-    entropies: Tensor
-    """Of the policy that took them."""
-    values: Tensor
-    """What the critic expected."""
-    advantages: Tensor
-    returns: Tensor
-    """What the critic should have expected."""
-    summaries: Tensor | Filled
-    """What the critic is shown; made once, since nothing of it is learned."""
-
-
-class Choices(NamedTuple):
-    """What the policy learns from some of the decisions; see there."""
-
-    observations: Tensor | Filled
-    masks: Tensor
-    actions: Tensor
-    log_probs: Tensor
-    entropies: Tensor
-    advantages: Tensor
-
-    @classmethod
-    def of(cls, decisions: Decisions, rows: Tensor) -> Choices:
-        """Return those with these numbers."""
-        # Ten times as quick as indexing with brackets, and most of what a minibatch costs.
-        return cls(*(getattr(decisions, name).index_select(0, rows) for name in cls._fields))
-
-
 class PPO:
     """Learns a policy by small trusted steps, and a critic beside it."""
 
@@ -284,7 +263,27 @@ class PPO:
         )
         self._actor = None if self._is_half else compiled_actor(self.network, batch, self.device)
         self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
+        self._replays: Replays | None = None
+        self._acting: FixedActing | None = None
+        if self.device.type == "cuda" if settings.graphs is None else settings.graphs:
+            self._fix_shapes()
         batch.reset(seed, staggered=True)
+
+    def _fix_shapes(self) -> None:
+        """Act and learn in shapes that never change, as CUDA graphs where there is a GPU."""
+        self._replays = replays = Replays(self.device)
+        self._learning = FixedLearning(
+            *(self.network, self.optimiser, self.settings, replays),
+            prefer=self._preferences,
+            value=self._values,
+        )
+        if isinstance(self.batch, ResidentBatch):
+            self._acting = FixedActing(
+                *(self.batch, self.network, self._preferences),
+                rollout=self._rollout,
+                logits=self._logits,
+                replays=replays,
+            )
 
     def update(self) -> dict[str, float]:
         """Collect some steps and learn from them; return scalars by name."""
@@ -306,6 +305,10 @@ class PPO:
     def _collect(self) -> dict[str, float]:
         """Let the policy act; fill the rollout."""
         batch, rollout = self.batch, self._rollout
+        self.steps += rollout.actions.numel()
+        if self._acting is not None:
+            self._acting.collect(self.generator)
+            return rollout.scalars()
         if self._actor is not None:
             self._actor.refresh()
             noise = masking.log_noise(self._logits, self.generator)
@@ -324,16 +327,24 @@ class PPO:
             else:
                 batch.step(actions.cpu().numpy())
             rollout.after(step, batch, actions)
-        self.steps += rollout.actions.numel()
         return rollout.scalars()
 
-    def _preferences(self, observations: Any, masks: Tensor) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._is_half):
-            return self.network.logits(observations, masks).float()
+    def _preferences(self, observations: Any, masks: Tensor, room: int | None = None) -> Tensor:
+        with self._precision():
+            return self.network.logits(observations, masks, room).float()
 
     def _values(self, summaries: Any) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self._is_half):
+        with self._precision():
             return self.network.critic.judge(summaries).float()
+
+    def _precision(self) -> torch.autocast:
+        # What a graph computes with must not be remembered from before it.
+        is_remembering = self._replays is None
+        return torch.autocast(
+            *(self.device.type, torch.bfloat16),
+            enabled=self._is_half,
+            cache_enabled=is_remembering,
+        )
 
     @torch.no_grad()
     def _judge(self) -> Decisions:
@@ -342,15 +353,21 @@ class PPO:
         rewards, ended = rollout.rewards, rollout.ended
         discounts = step_discounts(rollout.elapsed_s, settings.gamma, settings.discount_per_s)
         if settings.normalise_rewards:
-            self.reward_scale.see(rewards, discounts, ended, rollout.groups)
+            add_up = self._played_back("returns", running_returns)
+            self.reward_scale.see(rewards, discounts, ended, rollout.groups, add_up)
             rewards = rewards / self._spreads()
         masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
-        seen = self.network.body.parts.trimmed(rollout.observations.flatten(0, 1), masks)
+        seen = rollout.observations.flatten(0, 1)
+        if self._replays is None:
+            seen = self.network.body.parts.trimmed(seen, masks)
         critic = self.network.critic
         summaries = critic.summary(seen)
+        if self._replays is not None and isinstance(summaries, Filled):
+            summaries = seen
         values, following = rollout.values(self._values, summaries, critic.summary)
         traces = step_discounts(rollout.elapsed_s, settings.gae_lambda, settings.lambda_per_s)
-        surplus = advantages(rewards, values, following, discounts, ended, trace=traces)
+        estimate = self._played_back("advantages", lambda one, *all_: advantages(*all_, trace=one))
+        surplus = estimate(traces, rewards, values, following, discounts, ended)
         is_choice = masks.sum(dim=-1) > 1
         expected, gains = flat(values).to(self.device), flat(surplus).to(self.device)
         returns = expected + gains
@@ -372,6 +389,12 @@ class PPO:
             returns=returns,
             summaries=shown,
         )
+
+    def _played_back(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function of tensors as a graph of itself where there are graphs."""
+        if self._replays is None or self._acting is None:
+            return function
+        return partial(self._replays.call, name, function)
 
     def _certainties(
         self, masks: Tensor, actions: Tensor, is_choice: Tensor
@@ -403,6 +426,13 @@ class PPO:
         """Take gradient steps on minibatches until the passes are over or trust ends."""
         settings = self.settings
         is_actor_learning = self.updates >= settings.critic_first
+        if self._replays is not None:
+            return self._learning.learn(
+                *(decisions, self.generator),
+                rates=[group["lr"] for group in self.optimiser.param_groups],
+                entropy_weight=entropy_weight,
+                is_actor_learning=is_actor_learning,
+            )
         figures: dict[str, float] = {"policy_loss": 0.0, "kl": 0.0, "clip_share": 0.0}
         losses: list[float] = []
         value_losses: list[float] = []
@@ -441,33 +471,23 @@ class PPO:
         All are means over those of the decisions in which there was a choice.
         """
         part = Choices.of(decisions, rows.masked_select(decisions.is_choice.index_select(0, rows)))
-        clip, clamp = self.settings.clip, self.settings.entropy_clamp
         shares = masking.log_probs(self._preferences(part.observations, part.masks), part.masks)
-        moved = at(shares, part.actions) - part.log_probs
-        ratio = moved.exp()
-        held = ratio.clamp(1.0 - clip, 1.0 + clip)
-        loss = -mean(torch.minimum(ratio * part.advantages, held * part.advantages))
-        bonus = mean(entropy(shares))
-        if clamp is not None:
-            before = mean(part.entropies)
-            bonus = before + (bonus - before).clamp(-clamp, clamp)
-        with torch.no_grad():
-            figures = {
-                "policy_loss": loss.item(),
-                "kl": mean(ratio - 1.0 - moved).item(),
-                "clip_share": mean(((ratio - 1.0).abs() > clip).float()).item(),
-            }
-        return loss - entropy_weight * bonus, figures
+        settings = self.settings
+        terms = policy_terms(shares, part, mean, clip=settings.clip, clamp=settings.entropy_clamp)
+        figures = {
+            "policy_loss": terms.loss.item(),
+            "kl": terms.kl.item(),
+            "clip_share": terms.clip_share.item(),
+        }
+        return terms.loss - entropy_weight * terms.bonus, figures
 
     def _value_loss(self, decisions: Decisions, rows: Tensor) -> Tensor:
-        values = self._values(decisions.summaries.index_select(0, rows))
-        returns = decisions.returns.index_select(0, rows)
-        errors = (values - returns).square()
-        if self.settings.value_clip is not None:
-            clip, before = self.settings.value_clip, decisions.values.index_select(0, rows)
-            held = before + (values - before).clamp(-clip, clip)
-            errors = torch.maximum(errors, (held - returns).square())
-        return 0.5 * errors.mean()
+        return value_loss(
+            self._values(decisions.summaries.index_select(0, rows)),
+            decisions.returns.index_select(0, rows),
+            decisions.values.index_select(0, rows),
+            self.settings.value_clip,
+        )
 
     def _descend(self, loss: Tensor) -> None:
         """Take one step of the optimiser down the gradient of a loss."""
@@ -503,19 +523,5 @@ class PPO:
         self.steps = state["steps"]
         self.updates = state["updates"]
         self.batch.restore(state["batch"])
-
-
-def at(shares: Tensor, actions: Tensor) -> Tensor:
-    """Return the log-probability of one action per row, (rows,) from (rows, actions)."""
-    return shares.gather(1, actions.unsqueeze(1)).squeeze(1)
-
-
-def mean(numbers: Tensor) -> Tensor:
-    """Return the mean; 0 of nothing."""
-    return numbers.sum() / max(len(numbers), 1)
-
-
-def entropy(shares: Tensor) -> Tensor:
-    """Return the entropy, in nats, of log-probabilities that are at hand already."""
-    # Exponentials that are no normal numbers would take ten times as long, and add nothing.
-    return -(shares.clamp_min(LEAST_LOG).exp() * shares).sum(dim=-1)
+        if self._replays is not None:
+            self._replays.forget()  # the optimiser's numbers are elsewhere now

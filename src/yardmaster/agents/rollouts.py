@@ -87,11 +87,15 @@ class Rollout:
         """Where an episode ended, in whichever way."""
         return self.terminated | self.truncated
 
+    def begin(self) -> None:
+        """Forget the episodes that ended in the last rollout."""
+        self.episode_returns.clear()
+        self._cut_off.clear()
+
     def before(self, step: int, batch: Any) -> None:
         """Keep what is seen before a step."""
         if step == 0:
-            self.episode_returns.clear()
-            self._cut_off.clear()
+            self.begin()
         self.observations[step] = as_tensor(batch.observations)
         self.masks[step] = as_tensor(batch.masks)
         if self.groups is not None:
@@ -106,15 +110,40 @@ class Rollout:
         self.truncated[step] = batch.truncated & ~batch.terminated
         if self._is_resident:
             if batch.can_cut and self.truncated[step].any():
-                self._cut_off.append(batch.final_observations[self.truncated[step]])
+                self.keep_cut_off(step, batch)
         elif (ended := batch.terminated | batch.truncated).any():
             self.episode_returns += batch.episode_returns[ended].tolist()
             # Indexing with an array of rows copies.
             last = as_tensor(batch.final_observations[self.truncated[step]])
             self._cut_off.append(last.to(self.observations))
         if step == self.steps - 1:
-            self.finished = batch.finished() if self._is_resident else None
-            self.observations[-1] = as_tensor(batch.observations)
+            self.end(batch)
+
+    def end(self, batch: Any) -> None:
+        """Keep what is seen after the last step."""
+        self.finished = batch.finished() if self._is_resident else None
+        self.observations[-1] = as_tensor(batch.observations)
+
+    def keep_cut_off(self, step: int, batch: Any) -> None:
+        """Keep the last observations of episodes on a GPU that a limit cut off in a step."""
+        self._cut_off.append(batch.final_observations[self.truncated[step]])
+
+    def write_seen(self, step: Tensor, seen: Tensor, masks: Tensor, groups: Tensor) -> None:
+        """Keep what is seen before a step on a GPU; the step's number, (1,), is there too."""
+        self.observations.index_copy_(0, step, seen.unsqueeze(0))
+        self.masks.index_copy_(0, step, masks.unsqueeze(0))
+        if self.groups is not None:
+            self.groups.index_copy_(0, step, groups.unsqueeze(0))
+
+    def write_outcome(self, step: Tensor, batch: Any) -> Tensor:
+        """Keep what came of a step on a GPU; return where an episode was cut off."""
+        truncated = batch.truncated & ~batch.terminated
+        self.rewards.index_copy_(0, step, batch.rewards.unsqueeze(0))
+        self.elapsed_s.index_copy_(0, step, batch.elapsed_s.unsqueeze(0))
+        self.terminated.index_copy_(0, step, batch.terminated.unsqueeze(0))
+        self.truncated.index_copy_(0, step, truncated.unsqueeze(0))
+        found: Tensor = truncated
+        return found
 
     @torch.no_grad()
     def values(

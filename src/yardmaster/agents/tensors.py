@@ -111,7 +111,8 @@ class ResidentBatch:
 
     def step(self, actions: Tensor) -> None:
         """Carry out one action in every environment."""
-        self._unit_s = self._units_s[self.groups]  # of the episodes that are played, not the next
+        # Of the episodes that are played, not the next; always in the same memory.
+        torch.index_select(self._units_s, 0, self.groups, out=self._unit_s)
         self._actions.copy_(actions)
         self.batch.step(self.batch.actions)
 

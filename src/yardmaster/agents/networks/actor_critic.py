@@ -27,12 +27,17 @@ class ActorCritic(nn.Module):
         """Return logits (batch, actions), illegal actions included, and values (batch,)."""
         return self.logits(observations), self.value(observations)
 
-    def logits(self, observations: Tensor, masks: Tensor | None = None) -> Tensor:
+    def logits(
+        self, observations: Tensor, masks: Tensor | None = None, room: int | None = None
+    ) -> Tensor:
         """Return the preferences among actions, (batch, actions).
 
         With masks, those of illegal actions are of no account, and not computed if that saves time.
-        Nor are those of tokens that trimmed observations lack.
+        Nor are those of tokens that trimmed observations lack. Given `room`, an upper limit of the
+        legal jobs in all rows together, shapes depend on nothing that is observed.
         """
+        if masks is not None and room is not None and isinstance(self.body, KernelBody):
+            return self._logits_within(self.body, observations, masks, room)
         if masks is not None and isinstance(self.body, KernelBody):
             return self._legal_logits(self.body, observations, masks)
         preferences: Tensor = self.head(self.body(observations))
@@ -52,6 +57,21 @@ class ActorCritic(nn.Module):
         )
         logits = numbers.new_zeros(masks.numel())
         return logits.index_put((where,), numbers).reshape(masks.shape)
+
+    def _logits_within(
+        self, body: KernelBody, observations: Tensor, masks: Tensor, room: int
+    ) -> Tensor:
+        embeddings, where = body.of_legal_within(observations, masks, room)
+        numbers = self.head.stream(embeddings).squeeze(-1)
+        rows, window = len(masks), masks.shape[1] - 1
+        jobs = numbers.new_zeros(rows * window + 1).scatter(0, where, numbers[:room])
+        noops = numbers[room:] + self.head.noop_bias
+        return torch.cat([jobs[:-1].reshape(rows, window), noops.unsqueeze(1)], dim=1)
+
+    @property
+    def looks_at_legal_jobs(self) -> bool:
+        """Whether the time it takes depends on how many jobs are legal."""
+        return isinstance(self.body, KernelBody)
 
     def value(self, observations: Tensor) -> Tensor:
         """Return the values of states, (batch,)."""

@@ -75,3 +75,27 @@ class KernelBody(Body):
         where = torch.cat([rows * actions + places, waiting * actions + (actions - 1)])
         embeddings: Tensor = self.layers.rest(first.relu())
         return embeddings, where
+
+    def of_legal_within(
+        self, observations: Tensor, masks: Tensor, room: int
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same in shapes that depend on no number, for so many legal jobs at most.
+
+        The embeddings are those of `room` jobs, then those of every row's no-op. With them comes
+        where in (batch, window) the jobs belong; those that are none belong one behind the end.
+        Observations are not trimmed.
+        """
+        legal = masks[:, :-1]
+        window, jobs = legal.shape[1], legal.numel()
+        counts = legal.reshape(-1).cumsum(0, dtype=torch.int32)
+        numbers = torch.arange(1, room + 1, dtype=torch.int32, device=masks.device)
+        where = torch.searchsorted(counts, numbers)
+        # What is no job is computed with some other: not one for all, since adding up the gradients
+        # of many in one place takes long, even if they are 0.
+        source = torch.where(where < jobs, where, (numbers - 1) % jobs)
+        rows, places = source // window, source % window
+        context = self.layers.of_context(self.parts.context(observations))
+        tokens = self.layers.of_token(self.parts.jobs(observations)[rows, places])
+        first = torch.cat([tokens + context.index_select(0, rows), self.noop + context])
+        embeddings: Tensor = self.layers.rest(first.relu())
+        return embeddings, where
