@@ -105,15 +105,15 @@ class Replays:
         self, key: Hashable, function: Callable[[], None], rehearse: Callable[[], None]
     ) -> None:
         """Make a graph of a function; without success, go on without graphs and say so."""
-        current = torch.cuda.current_stream()
-        if self._pool is None:
-            new_stream: Any = torch.cuda.Stream
-            self._pool, self._stream = torch.cuda.graph_pool_handle(), new_stream()
-            gc.collect()
+        current: Any = None
         was_collecting = gc.isenabled()
         # Freeing memory of the GPU, as forgotten arrays of Numba do, would spoil the capture.
         gc.disable()
         try:
+            current = torch.cuda.current_stream()
+            if self._pool is None:
+                new_stream: Any = torch.cuda.Stream
+                self._pool, self._stream = torch.cuda.graph_pool_handle(), new_stream()
             self._stream.wait_stream(current)
             with torch.cuda.stream(self._stream):
                 for _ in range(REHEARSALS):
@@ -125,8 +125,9 @@ class Replays:
             ):
                 function()
             self._graphs[key] = graph
-        except RuntimeError as error:
-            torch.cuda.set_stream(current)  # a capture that ends badly leaves its own behind
+        except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts that it has it
+            if current is not None:
+                torch.cuda.set_stream(current)  # a capture that ends badly leaves its own behind
             self.is_capturing = False
             self._graphs.clear()
             why = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"

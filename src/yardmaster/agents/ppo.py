@@ -517,7 +517,8 @@ class PPO:
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; updates then have the same results."""
         self.network.load_state_dict(state["network"])
-        self.optimiser.load_state_dict(state["optimiser"])
+        # A copy: it would go on in the very numbers that were saved.
+        self.optimiser.load_state_dict(copy.deepcopy(state["optimiser"]))
         self.generator.set_state(state["generator"])
         self.reward_scale.load(state["reward_scale"])
         self.steps = state["steps"]
