@@ -135,6 +135,6 @@ def test_graphs_change_no_decision(twins, scope):
             assert torch.equal(plain._rollout.truncated, played._rollout.truncated)
             torch.testing.assert_close(plain._rollout.elapsed_s, played._rollout.elapsed_s)
     if torch_device("cuda") == "cuda":
-        assert played._replays.is_capturing, "a capture failed"
+        assert played.replays.is_capturing, "a capture failed"
     weights = [torch.nn.utils.parameters_to_vector(one.network.parameters()) for one in learners]
     torch.testing.assert_close(weights[0], weights[1], rtol=1e-2, atol=2e-3)

@@ -39,6 +39,11 @@ class Replays:
         self._pool: Any = None
         self._stream: Any = None
 
+    @property
+    def count(self) -> int:
+        """How many functions have been captured."""
+        return sum(hasattr(graph, "replay") for graph in self._graphs.values())
+
     def run(
         self,
         key: Hashable,

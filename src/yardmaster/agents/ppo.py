@@ -263,7 +263,8 @@ class PPO:
         )
         self._actor = None if self._is_half else compiled_actor(self.network, batch, self.device)
         self._logits = torch.zeros_like(self._rollout.masks, dtype=torch.float32)
-        self._replays: Replays | None = None
+        self.replays: Replays | None = None
+        """What plays steps back, if anything does."""
         self._acting: FixedActing | None = None
         if self.device.type == "cuda" if settings.graphs is None else settings.graphs:
             self._fix_shapes()
@@ -271,7 +272,7 @@ class PPO:
 
     def _fix_shapes(self) -> None:
         """Act and learn in shapes that never change, as CUDA graphs where there is a GPU."""
-        self._replays = replays = Replays(self.device)
+        self.replays = replays = Replays(self.device)
         self._learning = FixedLearning(
             *(self.network, self.optimiser, self.settings, replays),
             prefer=self._preferences,
@@ -339,7 +340,7 @@ class PPO:
 
     def _precision(self) -> torch.autocast:
         # What a graph computes with must not be remembered from before it.
-        is_remembering = self._replays is None
+        is_remembering = self.replays is None
         return torch.autocast(
             *(self.device.type, torch.bfloat16),
             enabled=self._is_half,
@@ -358,11 +359,11 @@ class PPO:
             rewards = rewards / self._spreads()
         masks, actions = rollout.masks.flatten(0, 1), rollout.actions.flatten()
         seen = rollout.observations.flatten(0, 1)
-        if self._replays is None:
+        if self.replays is None:
             seen = self.network.body.parts.trimmed(seen, masks)
         critic = self.network.critic
         summaries = critic.summary(seen)
-        if self._replays is not None and isinstance(summaries, Filled):
+        if self.replays is not None and isinstance(summaries, Filled):
             summaries = seen
         values, following = rollout.values(self._values, summaries, critic.summary)
         traces = step_discounts(rollout.elapsed_s, settings.gae_lambda, settings.lambda_per_s)
@@ -392,9 +393,9 @@ class PPO:
 
     def _played_back(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function of tensors as a graph of itself where there are graphs."""
-        if self._replays is None or self._acting is None:
+        if self.replays is None or self._acting is None:
             return function
-        return partial(self._replays.call, name, function)
+        return partial(self.replays.call, name, function)
 
     def _certainties(
         self, masks: Tensor, actions: Tensor, is_choice: Tensor
@@ -426,7 +427,7 @@ class PPO:
         """Take gradient steps on minibatches until the passes are over or trust ends."""
         settings = self.settings
         is_actor_learning = self.updates >= settings.critic_first
-        if self._replays is not None:
+        if self.replays is not None:
             return self._learning.learn(
                 *(decisions, self.generator),
                 rates=[group["lr"] for group in self.optimiser.param_groups],
@@ -524,5 +525,5 @@ class PPO:
         self.steps = state["steps"]
         self.updates = state["updates"]
         self.batch.restore(state["batch"])
-        if self._replays is not None:
-            self._replays.forget()  # the optimiser's numbers are elsewhere now
+        if self.replays is not None:
+            self.replays.forget()  # the optimiser's numbers are elsewhere now
