@@ -170,15 +170,14 @@ class FixedLearning:
         Otherwise it has plain numbers, as its state in a checkpoint does.
         """
         groups = self._optimiser.param_groups
-        is_capturing = self._replays.is_capturing
-        before = [(group["lr"], group["capturable"]) for group in groups]
+        before = [group["lr"] for group in groups]
         for group, rate in zip(groups, self._rates, strict=True):
-            group["lr"], group["capturable"] = rate, is_capturing
+            group["lr"] = rate
         try:
             yield
         finally:
-            for group, (rate, is_capturable) in zip(groups, before, strict=True):
-                group["lr"], group["capturable"] = rate, is_capturable
+            for group, rate in zip(groups, before, strict=True):
+                group["lr"] = rate
 
     def _learn_from(
         self, held: Decisions, rows: Tensor, room: int | None, *, is_actor_learning: bool
@@ -244,17 +243,22 @@ class FixedLearning:
             # The fused optimiser wants both laid out alike.
             weight.grad = None if slope is None else slope.contiguous()
         optimiser: Any = self._optimiser
+        # It refuses to be captured otherwise, and warns if it is not captured although it could.
+        is_captured = loss.is_cuda and torch.cuda.is_current_stream_capturing()
         try:
             for group, is_held in zip(groups, self._is_held, strict=True):
                 if self._settings.max_grad_norm is not None:
                     gradients.shorten(group["params"], self._settings.max_grad_norm)
                 optimiser.param_groups = [group]
+                group["capturable"] = is_captured
                 # As a `GradScaler` has the fused optimiser leave out a step, on the device.
                 optimiser.found_inf = is_held
                 optimiser.step()
         finally:
             optimiser.param_groups = groups
             optimiser.found_inf = None
+            for group in groups:
+                group["capturable"] = False
             gradients.forget(weights)
 
 

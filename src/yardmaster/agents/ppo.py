@@ -114,8 +114,8 @@ class PPOSettings:
     precision: str = "float32"
     """Numbers the networks compute in: `float32`, or on a GPU `bfloat16`, which is quicker."""
     graphs: bool | None = None
-    """Whether steps are played back as CUDA graphs, which saves most of the time of calling a GPU
-    for small networks; None: where the network is on a GPU. Results differ in the last digits."""
+    """Whether steps are played back as CUDA graphs, which spares calling a GPU many times for
+    little; None: where the network is on a GPU. Results differ in the last digits."""
     network: NetworkSettings = NetworkSettings()  # noqa: RUF009 - frozen: safe to share
 
     def __post_init__(self) -> None:

@@ -181,7 +181,8 @@ class Rollout:
         show: Callable[[Tensor], Tensor | Filled] | None = None,
     ) -> None:
         following[self.terminated] = 0.0
-        if self.truncated.any():
+        # Of environments on a GPU it is known here already, without waiting for it.
+        if self._cut_off if self._is_resident else self.truncated.any():
             last = torch.cat(self._cut_off).to(self.observations)
             following[self.truncated] = self._judged(last if show is None else show(last), critic)
 
