@@ -7,9 +7,10 @@ benchmarks/gpu_graphs.py`; it takes about two minutes, half of it compiling. Wit
 The environments are those of `gpu_training.py` at load 1.0. *The same numbers*: learners with the
 same seed, one with graphs and two without. Both of the latter differ too, since a GPU adds in any
 order; what graphs change is to be judged by that. Differences are the length of the difference of
-all weights, as a share of the way that they have gone. From the second update on, a last digit may
-have changed an action, and the episodes are others. *Rates* are medians of whole updates with two
-passes; parts are timed one by one, in updates of their own, with a wait for the GPU after each.
+all weights, as a share of the way that they have gone in the update; every update begins for all
+from where the first learner was, loaded as from a checkpoint. *Rates* are medians of whole updates
+with two passes; parts are timed one by one, in updates of their own, with a wait for the GPU after
+each.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SHAPES = ((4_096, 64, 32), (4_096, 64, 64), (65_536, 16, 4))
 PRECISIONS = ("float32", "bfloat16")
 PARTS = {"rollout": "_collect", "advantages": "_judge", "update": "_learn"}
 CLOSE = {"float32": 0.02, "bfloat16": 0.2}
-"""Share of the way gone in the first update by which graphs may change where weights are."""
+"""Share of the way gone in an update by which graphs may change where weights are."""
 
 
 class Bench:
@@ -85,34 +86,39 @@ def tidy() -> None:
 
 def compare(bench: Bench, shape: tuple[int, int, int], precision: str, updates: int) -> bool:
     """Print how far learners with graphs and without are apart; return whether they agree."""
-    runs = {}
+    begins: list[Any] = []
+    places: list[torch.Tensor] = []
+    runs: dict[str, list[tuple[torch.Tensor, dict[str, float]]]] = {}
     for name, graphs in (("off", False), ("off again", False), ("on", True)):
         learner = bench.learner(shape, precision, graphs=graphs)
-        places, losses = [weights(learner)], []
-        for _ in range(updates):
-            losses.append(learner.update())
-            places.append(weights(learner))
-        runs[name] = places, losses
+        runs[name] = []
+        for turn in range(updates):
+            if name == "off":
+                begins.append(learner.state())
+                places.append(weights(learner))
+            elif turn:
+                learner.load(begins[turn])
+            scalars = learner.update()
+            runs[name].append((weights(learner), scalars))
         replays = learner.replays
         if replays is not None and torch.cuda.is_available() and not replays.is_capturing:
             print(f"{precision}: a capture failed, graphs are off")
         del learner
         tidy()
-    places, losses = runs["off"]
     shares: dict[str, list[float]] = {"off again": [], "on": []}
-    for name, found in shares.items():
-        for turn in range(1, updates + 1):
-            apart = runs[name][0][turn] - places[turn]
-            way = places[turn] - places[0]
-            found.append(float(apart.norm() / way.norm()))
-            told = {key: runs[name][1][turn - 1][key] for key in ("policy_loss", "value_loss")}
-            words = ", ".join(f"{key} {value:+.5f}" for key, value in told.items())
-            before = ", ".join(f"{losses[turn - 1][key]:+.5f}" for key in told)
-            print(
-                f"{precision:<9} update {turn}, {name:<9} against off: {found[-1]:.2e} of the way,"
-                f" largest difference {apart.abs().max():.2e}; {words} (off: {before})"
+    for turn, (place, (gone, losses)) in enumerate(zip(places, runs["off"], strict=True)):
+        for name, found in shares.items():
+            apart, told = runs[name][turn][0] - gone, runs[name][turn][1]
+            found.append(float(apart.norm() / (gone - place).norm()))
+            words = ", ".join(
+                f"{key} {told[key]:+.6f} (off: {losses[key]:+.6f})"
+                for key in ("policy_loss", "value_loss")
             )
-    is_close = shares["on"][0] <= max(CLOSE[precision], 3.0 * shares["off again"][0])
+            print(
+                f"{precision:<9} update {turn + 1}, {name:<9} against off: {found[-1]:.2e} of the"
+                f" way, largest difference {apart.abs().max():.2e}; {words}"
+            )
+    is_close = max(shares["on"]) <= max(CLOSE[precision], 3.0 * max(shares["off again"]))
     print(f"{precision:<9} {'the same' if is_close else 'NOT THE SAME'}", flush=True)
     return is_close
 

@@ -104,7 +104,10 @@ def test_checkpoints_go_from_one_way_to_the_other():
     for graphs in (False, True):
         other = learner(QUICK, graphs=graphs, seed=99)
         other.update()
+        memory = other.optimiser.state[next(other.network.head.parameters())]["exp_avg"]
         other.load(state)
+        moved = other.optimiser.state[next(other.network.head.parameters())]["exp_avg"]
+        assert (moved is memory) == graphs  # graphs write where it was when they were captured
         assert other.update() == pytest.approx(expected, rel=2e-3, abs=2e-5)
         assert_alike(other, one)
 

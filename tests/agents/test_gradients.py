@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -35,3 +37,24 @@ def test_nothing_to_shorten_is_no_mistake():
     gradients.forget(weights)
     gradients.shorten(weights, 0.5)
     assert all(weight.grad is None for weight in weights)
+
+
+def test_an_optimiser_takes_up_saved_numbers_where_it_has_them():
+    """Its next steps are those of the saved one; one that has taken no step yet refuses."""
+    weights = [torch.nn.Parameter(torch.tensor([1.0, 2.0])) for _ in range(2)]
+    optimisers = [torch.optim.Adam([weight], lr=0.1) for weight in weights]
+
+    def step(place: int, slope: float) -> None:
+        weights[place].grad = torch.full((2,), slope)
+        optimisers[place].step()
+
+    step(0, 1.0)
+    assert not gradients.take_up(optimisers[1], optimisers[0].state_dict())
+    step(1, -5.0)
+    memory = optimisers[1].state[weights[1]]["exp_avg"]
+    assert gradients.take_up(optimisers[1], copy.deepcopy(optimisers[0].state_dict()))
+    assert optimisers[1].state[weights[1]]["exp_avg"] is memory
+    weights[1].data.copy_(weights[0].data)
+    for place in range(2):
+        step(place, 2.0)
+    assert torch.equal(weights[0], weights[1])

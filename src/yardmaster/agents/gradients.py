@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,3 +28,25 @@ def shorten(weights: Iterable[Tensor], longest: float) -> None:
     lengths = torch._foreach_norm(gradients)  # noqa: SLF001 - as torch's own optimisers do
     share = longest / (torch.linalg.vector_norm(torch.stack(lengths)) + 1e-6)
     torch._foreach_mul_(gradients, share.clamp(max=1.0))
+
+
+@torch.no_grad()
+def take_up(optimiser: torch.optim.Optimizer, state: Mapping[str, Any]) -> bool:
+    """Load an optimiser's saved numbers into the memory that it has them in already.
+
+    Return False, and change nothing, if it has not the same ones. Settings of its groups, such as
+    learning rates, stay as they are.
+    """
+    weights = [weight for group in optimiser.param_groups for weight in group["params"]]
+    own = {
+        place: optimiser.state[one] for place, one in enumerate(weights) if one in optimiser.state
+    }
+    saved = state["state"]
+    if not own or {place: set(kept) for place, kept in own.items()} != {
+        place: set(kept) for place, kept in saved.items()
+    }:
+        return False
+    for place, kept in own.items():
+        for name, numbers in kept.items():
+            numbers.copy_(saved[place][name])
+    return True

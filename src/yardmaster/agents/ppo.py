@@ -518,12 +518,13 @@ class PPO:
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; updates then have the same results."""
         self.network.load_state_dict(state["network"])
-        # A copy: it would go on in the very numbers that were saved.
-        self.optimiser.load_state_dict(copy.deepcopy(state["optimiser"]))
+        if self.replays is None or not gradients.take_up(self.optimiser, state["optimiser"]):
+            # A copy: it would go on in the very numbers that were saved.
+            self.optimiser.load_state_dict(copy.deepcopy(state["optimiser"]))
+            if self.replays is not None:
+                self.replays.forget()  # the optimiser's numbers are elsewhere now
         self.generator.set_state(state["generator"])
         self.reward_scale.load(state["reward_scale"])
         self.steps = state["steps"]
         self.updates = state["updates"]
         self.batch.restore(state["batch"])
-        if self.replays is not None:
-            self.replays.forget()  # the optimiser's numbers are elsewhere now
