@@ -32,10 +32,10 @@ BUILT = {
         " best of four heuristics makes of it in the same scene."
     ),
     "evolution": (
-        "Found by evolution; a network of two layers of 24 units for each waiting job, which began"
-        " by deciding nearly as `{teacher}` does. What counted was the metric itself over whole"
-        " windows ({weights}): the logarithm of its ratio to the best of four heuristics on the"
-        " same window, with a penalty of {losing:g} on being behind."
+        "Found by evolution; a network of two layers for each waiting job, which began {teacher}."
+        " What counted was the metric itself over whole windows ({weights}): the logarithm of its"
+        " ratio to the heuristic that is best on the training windows of the same log, where being"
+        " behind counts {losing:g} times as much as being ahead."
     ),
 }
 TABLE = (
@@ -73,11 +73,21 @@ def card(name: str) -> str:
     weights = ", ".join(
         f"{term} {weight:g}" for term, weight in objectives[about["objective"]].items()
     )
-    built = BUILT[about["learner"]].format(weights=weights, teacher=about["teacher"], losing=LOSING)
+    teacher = (
+        "as a policy that PPO had trained"
+        if "began" in about
+        else f"by deciding nearly as `{about['teacher']}` does"
+    )
+    built = BUILT[about["learner"]].format(weights=weights, teacher=teacher, losing=1.0 + LOSING)
     script = "policy_search" if is_found else "policy_training"
     amount = f"{about['steps']:,} decisions"
     if is_found:
-        amount += f" of {about['candidates']:,} candidates in {about['generations']:,} generations"
+        amount += (
+            f" of {about['candidates']:,} candidates in {about['generations']:,} of"
+            f" {about['asked_generations']:,} generations"
+        )
+    if "began" in about:
+        amount = f"{about['began']['steps']:,} decisions by PPO; then {amount}"
     return "\n".join(
         [
             f"# policy:{name}",
@@ -97,24 +107,34 @@ def card(name: str) -> str:
 
 def commands(name: str, about: dict[str, Any]) -> Sequence[str]:
     """Return what makes the policy again."""
-    if about["learner"] == "evolution":
-        return [
-            (
-                f"python experiments/policy_search.py {name} --seed {about['seed']}"
-                f" --generations {about['generations']}"
-            )
-        ]
+    if about["learner"] != "evolution":
+        return _trained(name, about)
+    begun = "began" in about
+    return [
+        *(_trained(name, about["began"]) if begun else ()),
+        "python experiments/policy_search.py inputs",
+        (
+            f"python experiments/policy_search.py search {name} --seed {about['seed']}"
+            f" --generations {about['asked_generations']}"
+            + (f" --begin {name}=runs/policies/{name}.npz" if begun else "")
+        ),
+    ]
+
+
+def _trained(name: str, about: dict[str, Any]) -> Sequence[str]:
     return [
         "python experiments/policy_training.py inputs",
         (
             f"python experiments/policy_training.py train {name} --device {about['device']}"
-            f" --seed {about['seed']} --steps {about['asked_steps']}"
+            f" --seed {about['seed']} --steps {about['asked_steps']} --envs {about['environments']}"
         ),
     ]
 
 
 def minutes(about: dict[str, Any]) -> str:
     """Return how long a GPU was busy with it."""
+    if "began" in about:
+        return f"{minutes(about['began'])}; then a processor"
     if about["device"] == "cuda":
         return f"{about['minutes']} on one NVIDIA H200"
     return "0: one core of a processor" + (
