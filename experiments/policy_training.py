@@ -21,16 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from yardmaster.engine import state
-from yardmaster.engine.drawing.jobs import scene_of
-from yardmaster.engine.picking.places import Score
 from yardmaster.engine.picking.sight import Sight
-from yardmaster.envs.episodes import score_of
-from yardmaster.envs.scenes import Drawn, Scene, SceneRows, SceneTask, drawn
-from yardmaster.metrics import per_job
-from yardmaster.model.cluster import Cluster
-from yardmaster.model.workload import Workload
-from yardmaster.schedulers.simulation import simulate
+from yardmaster.envs.scenes import Scene, SceneTask
+from yardmaster.envs.usual import GAP, RIVALS, usual_terms
 
 if TYPE_CHECKING:
     from yardmaster.agents.ppo import PPOSettings
@@ -75,20 +68,6 @@ REWARDS: dict[str, dict[str, float]] = {
     "mixed": {"bounded_slowdown": -1.0, "waiting": -1.0, "queue_wait": -1.0},
 }
 """Objective → weights of terms, each divided by what it usually comes to in the scene."""
-RIVALS = {
-    "clairvoyant": ("sjf+easy", "saf+easy", "sjf+skip", "saf+strict"),
-    "estimate": tuple(
-        f"{name}~estimate" for name in ("sjf+easy", "saf+easy", "sjf+skip", "saf+strict")
-    ),
-    "blind": ("fifo+skip", "lifo+skip", "smallest-first+skip", "slurm-multifactor+skip"),
-}
-"""Heuristics the best of which says what is usual."""
-USUAL_WINDOWS = 12
-"""Training windows of each scene that they play for that."""
-GAP = "gap_s"
-"""Seconds between two submissions: what counts as one where the future is discounted."""
-LEAST_USUAL = {"bounded_slowdown": 0.05, "waiting": 30.0 / 3600.0, "queue_wait": 0.005}
-"""What is usual where hardly anybody waits."""
 INFORMATION = {
     "clairvoyant": Sight(information="clairvoyant", window_order="sjf", noop="always"),
     "estimate": Sight(information="estimate", window_order="sjf", noop="always"),
@@ -192,60 +171,13 @@ def taught(information: str) -> dict[str, npt.NDArray[np.float32]]:
     return {name: part.numpy() for name, part in weights(network).items()}
 
 
-def usual_terms(
-    task: SceneTask, rows: SceneRows, rivals: tuple[str, ...]
-) -> dict[str, dict[str, float]]:
-    """Return what terms of rewards come to in each scene under the best heuristic for each."""
-    windows: dict[int, list[Workload]] = {scene: [] for scene in range(len(rows.names))}
-    number = 0
-    while min(map(len, windows.values())) < USUAL_WINDOWS:
-        scene = scene_of(number, rows.reals, len(rows.names))
-        if len(windows[scene]) < USUAL_WINDOWS:
-            windows[scene].append(workload_of(drawn(rows, task.rules(), number)))
-        number += 1
-    return {
-        rows.names[scene]: _usual(found, task.scenes[scene].machines(), rivals)
-        for scene, found in windows.items()
-    }
-
-
-def workload_of(episode: Drawn) -> Workload:
-    """Return the jobs of an episode."""
-
-    def table(name: int) -> npt.NDArray[np.float64]:
-        first = int(episode.ints[name])
-        return episode.reals[first : first + int(episode.ints[state.JOBS])].copy()
-
-    first = int(episode.ints[state.JOB_SHAPE])
-    shapes = episode.ints[first : first + int(episode.ints[state.JOBS])]
-    return Workload.of(
-        submit_s=table(state.SUBMIT),
-        duration_s=table(state.DURATION),
-        estimate_s=table(state.EXPECTED),
-        gpus=episode.ints[int(episode.ints[state.SHAPE_GPUS]) + shapes],
-    )
-
-
-def _usual(windows: list[Workload], cluster: Cluster, rivals: tuple[str, ...]) -> dict[str, float]:
-    found: dict[str, list[float]] = {term: [] for term in LEAST_USUAL}
-    for rival in rivals:
-        schedules = [simulate(window, cluster, rival, compile_core="always") for window in windows]
-        waits = [per_job.wait_s(schedule) / 3600.0 for schedule in schedules]
-        slowdowns = [score_of(schedule, Score.BOUNDED_SLOWDOWN) - 1.0 for schedule in schedules]
-        found["bounded_slowdown"].append(float(np.mean(slowdowns)))
-        found["waiting"].append(float(np.mean([wait.mean() for wait in waits])))
-        found["queue_wait"].append(float(np.mean([(wait**2).sum() / 2.0 for wait in waits])))
-    usual = {term: max(min(values), LEAST_USUAL[term]) for term, values in found.items()}
-    gaps = [np.diff(window.submit_s).mean() for window in windows]
-    return usual | {GAP: float(np.mean(gaps))}
-
-
 def train(name: str, out: Path, *, steps: int, envs: int, seed: int, device: str) -> None:
     """Train one policy and write it, with how it went."""
     import torch
 
     from yardmaster.agents.networks import actor_critic
     from yardmaster.agents.ppo import PPO
+    from yardmaster.agents.tensors import open_scenes
 
     reward, information = name.rsplit("-", 1)
     with gzip.open(INPUTS / f"{information}.pkl.gz", "rb") as file:
@@ -259,7 +191,7 @@ def train(name: str, out: Path, *, steps: int, envs: int, seed: int, device: str
         sight=INFORMATION[information],
     )
     begun = time.perf_counter()
-    batch = opened(rows, task, envs, seed=seed, device=device)
+    batch = open_scenes(rows, task, envs, seed=seed, device=device)
     settings = replace(recipe(device), total_steps=steps)
     network = actor_critic(settings.network, batch.layout, seed)
     if teacher:
@@ -289,18 +221,6 @@ def train(name: str, out: Path, *, steps: int, envs: int, seed: int, device: str
     write(out, name, learner, about, {"ready_s": ready_s, "seconds": seconds, "lines": lines[::4]})
     rate = learner.steps / (seconds - ready_s)
     print(f"{name}: {learner.steps:,} steps in {seconds:.0f} s, {rate:.3g} steps/s", flush=True)
-
-
-def opened(rows: SceneRows, task: SceneTask, envs: int, *, seed: int, device: str) -> Any:
-    """Return environments of the scenes, on the GPU or on the processor."""
-    if device == "cuda":
-        from yardmaster.agents.tensors import ResidentBatch
-        from yardmaster.envs.gpu_batch import DrawnBatch
-
-        return ResidentBatch(DrawnBatch(rows, task, envs))
-    from yardmaster.envs.scene_batch import SceneBatch, SceneEpisodes
-
-    return SceneBatch(SceneEpisodes(rows, task, seed), envs)
 
 
 def tell(name: str, line: dict[str, float]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from yardmaster.agents.checkpoint import read_checkpoint
+from yardmaster.agents.tensors import ResidentBatch
 from yardmaster.engine.gpu.availability import is_simulated
 from yardmaster.experiments.training import TrainConfig, read_config, train
 from yardmaster.experiments.training.folder import RunFolder
@@ -70,3 +72,25 @@ def test_other_learners_keep_their_environments_on_the_cpu(tmp_path: Path):
     assert train(asked, out=tmp_path / "run", announce=told.append).status == "finished"
     (line,) = (line for line in told if "environments stay on the CPU" in line)
     assert "d3qn remembers its steps there" in line
+
+
+def test_scenes_are_drawn_on_the_gpu():
+    """Environments of all scenes are opened there, with as much time and reward as on the CPU."""
+    scenes = [
+        {"workload": "mm", "cluster": ["1x V100:4", "2x V100:4"], "load": [0.9, 1.3]},
+        {"workload": "lognormal", "cluster": "2x V100:4", "name": "made"},
+    ]
+    common = {"jobs": 4, "window": 4, "gpu_slots": 4, "window_order": "sjf"}
+    asked = read_config(None, {"task": common, "scenes": scenes})
+    told: list[str] = []
+    laid_out = asked.kind.laid_out(asked.task)
+    how = {"seed": 3, "threads": 1, "announce": told.append}
+    there = asked.kind.open_batch(laid_out, size=20, device="cuda", learner="ppo", **how)
+    assert isinstance(there, ResidentBatch)
+    assert there.size == 32
+    assert any("there are 32 in place of envs = 20" in line for line in told)
+    assert set(there.groups.tolist()) == {0, 1, 2}
+    np.testing.assert_allclose(there.batch.time_units_s, list(laid_out.task.unit_s.values()))
+    here = asked.kind.open_batch(laid_out, size=20, device="cuda", learner="d3qn", **how)
+    assert (here.size, here.group_count) == (20, there.group_count)
+    assert any("d3qn remembers its steps there" in line for line in told)

@@ -12,7 +12,9 @@ from torch import Tensor
 from yardmaster.engine.gpu.availability import is_simulated
 from yardmaster.engine.picking.places import End
 from yardmaster.envs.episodes import Episodes
-from yardmaster.envs.gpu_batch import GpuBatch, KeptBatch
+from yardmaster.envs.gpu_batch import DrawnBatch, GpuBatch, KeptBatch
+from yardmaster.envs.scene_batch import SceneBatch, SceneEpisodes
+from yardmaster.envs.scenes import SceneRows, SceneTask
 from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
 
@@ -141,3 +143,24 @@ def open_resident(
     batch = ResidentBatch(KeptBatch(Episodes(task, "train"), size, announce=announce))
     batch.reset(seed)
     return batch
+
+
+def open_scenes(
+    rows: SceneRows,
+    task: SceneTask,
+    size: int,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int = 1,
+    announce: Callable[[str], None] | None = None,
+) -> ResidentBatch | SceneBatch:
+    """Open environments of scenes, on the GPU or on the processor; `reset` begins episodes.
+
+    Raises:
+        YardmasterError: if there is no GPU, or too few environments, or on a GPU no multiple of 32.
+    """
+    if device == "cuda":
+        return ResidentBatch(DrawnBatch(rows, task, size, announce=announce))
+    episodes = SceneEpisodes(rows, task, seed)
+    return SceneBatch(episodes, size, threads=threads, announce=announce)

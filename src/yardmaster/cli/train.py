@@ -29,7 +29,10 @@ class LearningOptions:
 
     config: Annotated[
         Path | None,
-        Parameter(help="A TOML file with tables [task], [learner], [learner.network], [train]."),
+        Parameter(
+            help="A TOML file with tables [task], [learner], [learner.network], [train], and for"
+            " many workloads and clusters at once [[scenes]]."
+        ),
     ] = None
     task: Annotated[
         str | None,
@@ -87,7 +90,9 @@ class LearningOptions:
     eval_every: Annotated[int | None, Parameter(help="Environment steps between evaluations.")] = (
         None
     )
-    eval_episodes: Annotated[int | None, Parameter(help="Validation episodes.")] = None
+    eval_episodes: Annotated[
+        int | None, Parameter(help="Validation episodes; with scenes, of each.")
+    ] = None
     metric: Annotated[
         str | None, Parameter(help="What the best policy is chosen by: returns, jct_s, ….")
     ] = None
@@ -180,7 +185,7 @@ def train(
         folder.refuse_if_not_run()
         config = folder.config
     plan = training.read_config(config, options.tables())
-    path = resume or out or default_path("train", plan.learner, plan.task_preset)
+    path = resume or out or default_path("train", plan.learner, plan.short_name)
     with showing(quiet=quiet) as show:
         result = training.train(
             plan,
@@ -227,6 +232,7 @@ def _tell(result: TrainResult, plan: TrainConfig, *, json: bool, quiet: bool) ->
                 "heuristics": result.heuristics,
                 "warnings": list(result.warnings),
             }
+            | ({"scenes": result.scenes} if result.scenes else {})
         )
     else:
         say("\n".join([summary(result, plan.train.metric), *advice(result, plan)]))
@@ -250,18 +256,42 @@ def summary(result: TrainResult, metric: str) -> str:
                 f"  {_full(name)}: {means[metric]:.5g}; the policy differs by {mean:+.4g}"
                 f" [{low:+.4g}, {high:+.4g}]"
             )
+        lines += _by_scene(result, metric)
     return "\n".join(lines)
+
+
+def _by_scene(result: TrainResult, metric: str) -> list[str]:
+    """Say of every scene how good the policy is, and the heuristic that is best there."""
+    from yardmaster.experiments.training.evaluation import ANY_HIGHER_IS_BETTER
+
+    if result.best is None or not result.best.scenes:
+        return []
+    best_of = max if ANY_HIGHER_IS_BETTER[metric] else min
+    lines = [f"by scene, against the heuristic that is best there ({metric}):"]
+    for scene, found in result.best.scenes.items():
+        line = f"  {scene}: {found.score:.5g}"
+        means = {k: v for k, v in result.scenes.get(scene, {}).items() if not math.isnan(v)}
+        if means:
+            name = best_of(means, key=lambda one: means[one])
+            mean, low, high = found.differences[name]
+            line += (
+                f"; {_full(name)} {means[name]:.5g}, the policy differs by {mean:+.4g}"
+                f" [{low:+.4g}, {high:+.4g}]"
+            )
+        lines.append(line)
+    return lines
 
 
 def advice(result: TrainResult, plan: TrainConfig) -> list[str]:
     """Say what the reader should know before using the policy, a sentence a line."""
-    from yardmaster.envs.task import Task
+    from yardmaster.envs.choosing.task import ChoosingTask
     from yardmaster.experiments.training.watch import untrained
 
     lines = []
     if result.best is not None and result.best.steps == 0 and result.steps > 0:
         lines.append(untrained(plan.train.warm_start))
-    if isinstance(plan.task, Task) and plan.task.sight.information == "clairvoyant":
+    is_picking = not isinstance(plan.task, ChoosingTask)
+    if is_picking and plan.task.sight.information == "clairvoyant":
         lines.append(
             "It reads true run times: for a live cluster train with --information estimate."
         )

@@ -54,7 +54,7 @@ def tune(
         space = space_of(plan.learner, chosen)
         say("\n".join(f"{name}: {part.words()}" for name, part in space.items()))
         return
-    path = out or default_path("tune", plan.learner, plan.task_preset)
+    path = out or default_path("tune", plan.learner, plan.short_name)
     result = _sweep(plan, path, trials, chosen, quiet=quiet)
     _tell(result, "json" if json else format, quiet=quiet)
 

@@ -172,12 +172,20 @@ def _trained(card: Card, path: Path) -> Card:
         status="stopped" if status == "stopped early" else status,
         headline=words,
         scheduler=str(learner.get("name", learner.get("learner", "")) or ""),
-        workload=str(config.get("task", {}).get("workload", "")),
+        workload=_jobs_of(config),
         cluster=_short(config.get("task", {}).get("cluster", "")),
         started_s=begun if begun is not None else _modified_s(path),
         took_s=_number(about.get("seconds")),
         progress=min(steps / total, 1.0) if total else None,
     )
+
+
+def _jobs_of(config: Mapping[str, Any]) -> str:
+    """Return where the jobs of a training come from: the task's workload, or its scenes'."""
+    scenes = config.get("scenes", [])
+    if scenes:
+        return _short(", ".join(str(one.get("name") or one["workload"]) for one in scenes))
+    return str(config.get("task", {}).get("workload", ""))
 
 
 def _tuned(card: Card, path: Path) -> Card:

@@ -99,11 +99,7 @@ class Episodes:
         )
 
     def _window(self, trace: Workload, number: int) -> Workload:
-        """Return consecutive jobs of this set's part of the trace.
-
-        Training begins anywhere. What is measured on shares no job as long as there are enough:
-        the first windows of the other sets stand side by side, only the rest begin anywhere.
-        """
+        """Return consecutive jobs of this set's part of the trace; see `window_begins`."""
         jobs = self.task.jobs
         low, high = (int(share * len(trace)) for share in PARTS[self.split])
         if high - low < jobs:
@@ -111,13 +107,13 @@ class Episodes:
                 f"The {self.split} part of {trace.name!r} has {high - low} jobs, fewer than the"
                 f" {jobs} of an episode; use shorter episodes (jobs) or a longer trace."
             )
-        apart = 0 if self.split == "train" else (high - low) // jobs
-        if number < apart:
-            first = low + _spread(apart, number) * (high - low) // apart
-        else:
-            dice = np.random.default_rng([_DICE[self.split], number])
-            first = int(dice.integers(low, high - jobs + 1))
+        first = window_begins(self.split, number, low=low, high=high, jobs=jobs)
         return trace.select(np.arange(first, first + jobs))
+
+    def cluster_of(self, number: int) -> Cluster:
+        """Return the machines of an episode: here they are the same for all."""
+        del number
+        return self.cluster
 
     def prepared(self, number: int) -> Prepared:
         """Return an episode laid out at its first instant; kept for the next time."""
@@ -183,6 +179,19 @@ class Episodes:
         rules[at.SCORE] = Score[self.reward.score.upper()]
         rules[at.USES_ENERGY] = self.reward.weights.get("energy", 0.0) != 0.0
         return rules
+
+
+def window_begins(split: Split, number: int, *, low: int, high: int, jobs: int) -> int:
+    """Return the first job of a window of jobs `low` to `high`.
+
+    Training begins anywhere. What is measured on shares no job as long as there are enough: the
+    first windows of the other sets stand side by side, only the rest begin anywhere.
+    """
+    apart = 0 if split == "train" else (high - low) // jobs
+    if number < apart:
+        return low + _spread(apart, number) * (high - low) // apart
+    dice = np.random.default_rng([_DICE[split], number])
+    return int(dice.integers(low, high - jobs + 1))
 
 
 def _spread(count: int, number: int) -> int:

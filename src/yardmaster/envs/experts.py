@@ -5,13 +5,15 @@ They serve as opponents of a policy in the same environment, and as teachers to 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
 from yardmaster.engine.orders import OrderKeys
+from yardmaster.engine.picking.sight import Sight
 from yardmaster.engine.state import Discipline, OrderKind
 from yardmaster.envs.batch import EnvironmentBatch
-from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import BoolArray, FloatArray, IntArray, Workload
@@ -83,14 +85,24 @@ class Expert:
         workload = batch.episodes.workload(number)
         is_true = self.scheduler.run_times is RunTimes.TRUE
         run_s = workload.duration_s if is_true else workload.estimate_s
-        return keys_of(self.scheduler.order.name, workload, batch.episodes.cluster, run_s)
+        return keys_of(
+            self.scheduler.order.name, workload, batch.episodes.cluster_of(number), run_s
+        )
 
     def _harmless(self, batch: EnvironmentBatch) -> BoolArray:
         feature = batch.layout.job_features.index("harmless")
         return np.asarray(batch.layout.jobs(batch.observations)[:, :, feature] > 0.5)
 
 
-def expert(name: str, task: Task, *, seed: int = 0) -> Expert:
+class Seen(Protocol):
+    """A task, of which only counts what is seen of it."""
+
+    @property
+    def sight(self) -> Sight:
+        """What is seen."""
+
+
+def expert(name: str, task: Seen, *, seed: int = 0) -> Expert:
     """Return a scheduler of the language as a player of a task.
 
     Raises:

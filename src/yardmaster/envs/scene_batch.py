@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from yardmaster.engine.drawing import places as at
 from yardmaster.engine.layout import Simulation
 from yardmaster.engine.picking.layout import Floats
 from yardmaster.envs.batch import EnvironmentBatch
-from yardmaster.envs.scenes import SceneRows, SceneTask, drawn
+from yardmaster.envs.scenes import SceneRows, SceneTask, drawn, workload_of
 from yardmaster.errors import YardmasterError
-from yardmaster.model.workload import FloatArray, IntArray
+from yardmaster.model.cluster import Cluster
+from yardmaster.model.workload import FloatArray, IntArray, Workload
 
 EPISODES_PER_SCENE = 128
 """Distinct episodes of a scene."""
@@ -58,6 +59,19 @@ class SceneEpisodes:
             self.rows.book_length,
             self.rows.purse_length,
         )
+
+    def workload(self, number: int) -> Workload:
+        """Return the jobs of an episode."""
+        simulation = self.prepared(number).simulation
+        return workload_of(simulation.ints, simulation.reals)
+
+    def cluster_of(self, number: int) -> Cluster:
+        """Return the machines of an episode."""
+        return self._clusters[number // EPISODES_PER_SCENE]
+
+    @cached_property
+    def _clusters(self) -> list[Cluster]:
+        return [scene.machines() for scene in self.task.scenes]
 
     def rules(self) -> IntArray:
         """Return the row of integers that says what the task is."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from yardmaster.engine import state
 from yardmaster.engine.drawing import places as at
 from yardmaster.engine.drawing.places import Source, WindowKey
 from yardmaster.engine.gpu.alignment import aligned
@@ -286,6 +287,24 @@ class Drawn:
     cards: npt.NDArray[np.float32]
 
 
+def workload_of(ints: IntArray, reals: FloatArray) -> Workload:
+    """Return the jobs of a drawn episode; estimates are what the policy is shown of run times."""
+    jobs = int(ints[state.JOBS])
+
+    def table(name: int) -> FloatArray:
+        first = int(ints[name])
+        return reals[first : first + jobs].copy()
+
+    first = int(ints[state.JOB_SHAPE])
+    shapes = ints[first : first + jobs]
+    return Workload.of(
+        submit_s=table(state.SUBMIT),
+        duration_s=table(state.DURATION),
+        estimate_s=table(state.EXPECTED),
+        gpus=ints[int(ints[state.SHAPE_GPUS]) + shapes],
+    )
+
+
 def drawn(rows: SceneRows, rules: IntArray, number: int, scene: int | None = None) -> Drawn:
     """Draw an episode by its number, in plain Python; of a scene, if one is given."""
     from yardmaster.engine.drawing import jobs as drawing
@@ -302,14 +321,14 @@ def drawn(rows: SceneRows, rules: IntArray, number: int, scene: int | None = Non
         cards=np.zeros(CARDS * rows.jobs, dtype=np.float32),
     )
     settings: tuple[Any, Any] = (rows.ints[scene].data, rows.reals[scene].data)
-    state: tuple[Any, Any, Any] = (one.ints.data, one.reals.data, one.facts.data)
+    begun: tuple[Any, Any, Any] = (one.ints.data, one.reals.data, one.facts.data)
     told: tuple[Any, Any] = (rows.shapes.data, np.asarray(rules).data)
     cards: Any = one.cards.data
     sums = np.zeros(at.SUMS)
     for part in range(at.SHARES):
         drawing.draw_part(
-            *(number, part, *settings, rows.pool, rows.sizes, *told, *state, cards, sums)
+            *(number, part, *settings, rows.pool, rows.sizes, *told, *begun, cards, sums)
         )
     for part in range(at.SHARES):
-        drawing.settle_part(number, part, *settings, *state, sums)
+        drawing.settle_part(number, part, *settings, *begun, sums)
     return one

@@ -12,7 +12,7 @@ from dataclasses import replace
 from filecmp import cmp
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from yardmaster.engine.picking.sight import Sight
 from yardmaster.envs.choosing.task import CHOOSING_TASKS
 from yardmaster.envs.episodes import PARTS, Episodes, Split
 from yardmaster.envs.rewards import reward_of
+from yardmaster.envs.scene_mix import Place, SceneMix
 from yardmaster.envs.task import TASKS, Task
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.contest import (
@@ -41,6 +42,9 @@ from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import IntArray, Workload
 from yardmaster.names import unknown
 
+if TYPE_CHECKING:
+    from yardmaster.envs.scene_parts import LaidOutScenes
+
 Progress = Callable[[str, int, int], None]
 """(who plays now, players done, players in all)."""
 
@@ -51,7 +55,7 @@ RESULTS = ("evaluation.json", "episodes.parquet", "evaluation.svg")
 """Files of a folder with results."""
 
 
-def task_of(policies: Sequence[Policy], changes: Mapping[str, Any]) -> Task:
+def task_of(policies: Sequence[Policy], changes: Mapping[str, Any]) -> Task | SceneMix:
     """Return what to play: the first policy's own task or a named one, with some values changed.
 
     Args:
@@ -74,12 +78,27 @@ def task_of(policies: Sequence[Policy], changes: Mapping[str, Any]) -> Task:
         raise YardmasterError(
             f"{policies[0].name} does not say what it was trained on; name a task with --task."
         )
-    return trained_on[0].changed(**values)
+    own = trained_on[0]
+    if isinstance(own, SceneMix) and not values.keys() <= {"jobs", "reward"}:
+        if not {"workload", "cluster"} <= values.keys():
+            raise YardmasterError(
+                f"{policies[0].name} was trained on {own.words()}. To play something else, name"
+                " --workload and --cluster both."
+            )
+        load = None if _is_file(values["workload"]) else 1.0
+        own = own.task_at(own.places[0]).changed(load=load)
+    return own.changed(**values)
+
+
+def _is_file(workload: str) -> bool:
+    from yardmaster.workloads.sources import is_generated
+
+    return not is_generated(workload)
 
 
 def evaluate(
     policies: Sequence[Policy],
-    task: Task,
+    task: Task | SceneMix,
     *,
     against: Sequence[str] | None = None,
     splits: Sequence[str] | None = None,
@@ -93,6 +112,7 @@ def evaluate(
     Args:
         policies: at least one.
         task: what is played; each policy sees it as it was trained to, schedulers as the first one.
+            Of scenes, each has sets of its own.
         against: schedulers by name; by default the well-known ones.
         splits: sets of episodes: `val`, `report`, `train`, `all`; see `sets_for`.
         episodes: how many of each set; of a whole file no more than it has.
@@ -107,9 +127,7 @@ def evaluate(
     _refuse(policies, splits, episodes, metric)
     splits = sets_for(policies, task) if splits is None else splits
     task, episodes, cut = _within_file(task, splits, episodes)
-    boards = [
-        _Board(task, policies[0].sight, cast("Split", split), episodes, size) for split in splits
-    ]
+    boards = _boards(task, policies[0].sight, cast("Sequence[Split]", splits), episodes, size)
     names = _opponents(against, boards[0].episodes.task, metric)
     metric = metric or _metric_for(names, boards[0])
     turns: list[tuple[str, Callable[[], Entry]]] = [
@@ -133,19 +151,33 @@ def evaluate(
     return replace(contest, notes=(*cut, *_notes(contest, policies, task)))
 
 
-def sets_for(policies: Sequence[Policy], task: Task) -> tuple[Split, ...]:
+def sets_for(policies: Sequence[Policy], task: Task | SceneMix) -> tuple[Split, ...]:
     """Return the sets to judge on: `val` and `report`, or all of a file nobody was trained on."""
     is_known = any(one.task is not None and _same_jobs(one.task, task) for one in policies)
     return SPLITS if is_known or _is_generated(task) else ("all",)
 
 
-def _is_generated(task: Task) -> bool:
-    from yardmaster.workloads.sources import is_generated
+def tasks_in(task: Task | SceneMix) -> tuple[Task, ...]:
+    """Return the tasks of scenes, one each; of a task itself."""
+    if isinstance(task, SceneMix):
+        return tuple(map(task.task_at, task.places))
+    return (task,)
 
-    return not isinstance(task.workload, Workload) and is_generated(task.workload)
+
+def _is_generated(task: Task | SceneMix) -> bool:
+    """Whether there is no end of jobs; of scenes, in all of them."""
+    return all(
+        not isinstance(one.workload, Workload) and not _is_file(one.workload)
+        for one in tasks_in(task)
+    )
 
 
-def _same_jobs(trained_on: Task, task: Task) -> bool:
+def _same_jobs(trained_on: Task | SceneMix, task: Task | SceneMix) -> bool:
+    """Whether two tasks, or any two of their scenes, take their windows from the same trace."""
+    return any(_same_trace(one, other) for one in tasks_in(trained_on) for other in tasks_in(task))
+
+
+def _same_trace(trained_on: Task, task: Task) -> bool:
     """Whether two tasks take their windows from the same trace; in doubt they do."""
     mine, theirs = trained_on.workload, task.workload
     if isinstance(mine, Workload) or isinstance(theirs, Workload):
@@ -159,10 +191,15 @@ def _same_jobs(trained_on: Task, task: Task) -> bool:
 
 
 def _within_file(
-    task: Task, splits: Sequence[str], episodes: int
-) -> tuple[Task, int, tuple[str, ...]]:
+    task: Task | SceneMix, splits: Sequence[str], episodes: int
+) -> tuple[Task | SceneMix, int, tuple[str, ...]]:
     """Return task and number of episodes as a whole file allows, and what was changed."""
-    if "all" not in splits or _is_generated(task):
+    if isinstance(task, SceneMix) and "all" in splits:
+        raise YardmasterError(
+            "Of scenes a part was trained on: there is no `all` of them. Use val or report, or name"
+            " --workload and --cluster."
+        )
+    if isinstance(task, SceneMix) or "all" not in splits or _is_generated(task):
         return task, episodes, ()
     from yardmaster.workloads.sources import load_workload
 
@@ -224,6 +261,46 @@ class _Board:
             task = replace(self.task, sight=sight, measured_unit=False, reward=reward)
             self._seen[sight] = Episodes(task, self.split)
         return self._seen[sight]
+
+
+class _SceneBoard(_Board):
+    """One set of episodes of one scene."""
+
+    def __init__(
+        self,
+        scenes: LaidOutScenes,
+        place: Place,
+        sight: Sight,
+        split: Split,
+        *,
+        count: int,
+        size: int,
+    ) -> None:
+        self._scenes, self._place, self._set = scenes, place, split
+        super().__init__(scenes.mix.task_at(place), sight, split, count, size)
+        self.split = cast("Split", f"{split} {place.name}")
+
+    def seen(self, sight: Sight) -> Episodes:
+        """Return the episodes under a sight; rewards are scaled alike under all."""
+        if sight not in self._seen:
+            found = self._scenes.held_out(self._place, self._set, sight)
+            self._seen[sight] = cast("Episodes", found)  # as good as those
+        return self._seen[sight]
+
+
+def _boards(
+    task: Task | SceneMix, sight: Sight, splits: Sequence[Split], episodes: int, size: int
+) -> list[_Board]:
+    if isinstance(task, Task):
+        return [_Board(task, sight, split, episodes, size) for split in splits]
+    from yardmaster.envs.scene_parts import lay_out
+
+    scenes = lay_out(task)
+    return [
+        _SceneBoard(scenes, place, sight, split, count=episodes, size=size)
+        for split in splits
+        for place in task.places
+    ]
 
 
 def _opponents(against: Sequence[str] | None, task: Task, metric: str | None) -> list[str]:
@@ -289,15 +366,17 @@ def units_of(episodes: Episodes, count: int) -> IntArray:
     return units
 
 
-def words_of(task: Task) -> str:
+def words_of(task: Task | SceneMix) -> str:
     """Say which jobs are scheduled on which cluster."""
+    if isinstance(task, SceneMix):
+        return f"{task.jobs} jobs, one of {len(task.places)} scenes"
     jobs = task.workload.name if isinstance(task.workload, Workload) else task.workload
     cluster = task.cluster.name if isinstance(task.cluster, Cluster) else task.cluster
     load = "" if task.load is None else f" at load {task.load:g}"
     return f"{task.jobs} jobs of {jobs}{load} on {cluster}"
 
 
-def _notes(contest: Contest, policies: Sequence[Policy], task: Task) -> tuple[str, ...]:
+def _notes(contest: Contest, policies: Sequence[Policy], task: Task | SceneMix) -> tuple[str, ...]:
     notes = [
         f"the {contest.episodes} windows of {split} overlap; they make"
         f" {_counted(count, 'unit')} of windows that mostly share jobs with each other"
@@ -320,8 +399,12 @@ def _notes(contest: Contest, policies: Sequence[Policy], task: Task) -> tuple[st
                 f"{', '.join(known)} was trained on the first 60 % of these jobs and chosen on the"
                 " next 20 %: on ALL it is no fair judgement, use report"
             )
-    played_here = _jobs(task)
-    others = [one.name for one in policies if one.task and _jobs(one.task) != played_here]
+    played_here = set(map(_jobs, tasks_in(task)))
+    others = [
+        one.name
+        for one in policies
+        if one.task and not played_here <= set(map(_jobs, tasks_in(one.task)))
+    ]
     if others:
         notes.append(f"{', '.join(others)} was trained on other jobs or machines")
     outside = [entry.name for entry in contest.entries if entry.how == "simulated"]

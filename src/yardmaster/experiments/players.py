@@ -8,10 +8,11 @@ window. Both are scored by the same definitions.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +23,11 @@ from yardmaster.engine.picking.places import Score
 from yardmaster.engine.picking.sight import Sight
 from yardmaster.engine.state import Discipline
 from yardmaster.envs.batch import EnvironmentBatch, open_batch
+from yardmaster.envs.choosing.task import ChoosingTask
 from yardmaster.envs.episodes import Episodes, score_of
 from yardmaster.envs.experts import Expert, expert
 from yardmaster.envs.playing import Choose, play
+from yardmaster.envs.scene_mix import SceneMix
 from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.evaluation import HIGHER_IS_BETTER, Scores
@@ -65,7 +68,7 @@ class Policy:
     sight: Sight
     """What it was trained to see; its time unit is that of the training episodes."""
     choose: Choose
-    task: Task | None = None
+    task: Task | SceneMix | None = None
     """What it was trained on, where its file says so."""
 
     @property
@@ -115,9 +118,12 @@ def _of_checkpoint(path: Path) -> Policy:
 
     checkpoint = read_checkpoint(path)
     config = config_from([Layer(checkpoint.config, str(path))])
-    if not isinstance(config.task, Task):
+    if isinstance(config.task, ChoosingTask):
         raise _chooses(path.parents[1] if path.parent.name == "checkpoints" else path)
-    batch = open_batch(config.task, size=1, compiled=False)
+    # Of scenes only what is seen matters here; their files may be gone.
+    is_many = isinstance(config.task, SceneMix)
+    seen = Task(load=1.0, sight=config.task.sight, measured_unit=False) if is_many else config.task
+    batch = open_batch(cast("Task", seen), size=1, compiled=False)
     learner = LEARNERS[checkpoint.learner].build(batch, config.settings, config.train.seed)
     try:
         learner.network.load_state_dict(checkpoint.state["network"])
@@ -138,9 +144,16 @@ def _of_file(path: Path) -> Policy:
         if _is_chooser(path):
             raise _chooses(path) from None
         raise
-    table = policy.file.about.get("task")
-    task = Task.from_table(table) if isinstance(table, dict) else None
-    return Policy(_name(path), policy.sight, compiled_choice(policy), task)
+    return Policy(
+        _name(path), policy.sight, compiled_choice(policy), _trained_on(policy.file.about)
+    )
+
+
+def _trained_on(about: Mapping[str, Any]) -> Task | SceneMix | None:
+    table, scenes = about.get("task"), about.get("scenes")
+    if not isinstance(table, dict):
+        return None
+    return SceneMix.from_tables(table, scenes) if scenes else Task.from_table(table)
 
 
 def _is_chooser(path: Path) -> bool:

@@ -39,10 +39,18 @@ TITLES = {
 }
 HOW = {"policy": "policy", "played": "in the environment", "simulated": "simulated"}
 SETS = {"train": "TRAIN", "val": "VAL", "report": "REPORT", "all": "ALL"}
+PANELS_ACROSS = 2
+"""Sets drawn side by side; further ones below."""
 _BESIDE = (("bounded_slowdown", 5), ("wait_s", 4), ("utilisation", 6), ("unfinished", 3))
 """Metrics shown beside the one that counts, and how soon each is left out of a narrow table."""
 _TONES: dict[Verdict, Tone] = {"better": "better", "worse": "worse"}
 _COLOUR = "#0072B2"
+
+
+def set_title(split: str) -> str:
+    """Return what a set is called on paper; those of a scene have its name behind them."""
+    name, _, scene = split.partition(" ")
+    return f"{SETS[name]} {plain(scene)}" if scene else SETS[name]
 
 
 def contest_tables(contest: Contest) -> list[Table]:
@@ -65,7 +73,7 @@ def _table(contest: Contest, split: str, *, is_last: bool) -> Table:
     ]
     columns, cells = zip(*parts, strict=True)
     return Table(
-        title=f"{SETS[split]}: {plain(contest.task)}, {contest.episodes} episodes",
+        title=f"{set_title(split)}: {plain(contest.task)}, {contest.episodes} episodes",
         columns=columns,
         rows=tuple(zip(*cells, strict=True)),
         legend=_legend(contest) if is_last else (),
@@ -170,7 +178,7 @@ def _finding(contest: Contest, policy: Entry, split: str) -> str:
         for verdict, said in words
         if verdict in by_verdict
     ]
-    by = f"by {TITLES[contest.metric]} on {SETS[split]}"
+    by = f"by {TITLES[contest.metric]} on {set_title(split)}"
     return (
         f"{plain(policy.name)} {'; '.join(told) or 'had nobody to play against'} ({by})."
         f"{_unequal(policy, others)}"
@@ -194,10 +202,14 @@ def _unequal(policy: Entry, others: Sequence[Entry]) -> str:
 def contest_figure(contest: Contest) -> Figure:
     """Draw every player's mean with its interval, one panel per set, the best on top."""
     title = TITLES[contest.metric]
+    across = min(len(contest.splits), PANELS_ACROSS)
+    rows = -(-len(contest.splits) // across)
 
     def paint(canvas: Canvas) -> None:
-        panels = canvas.subplots(1, len(contest.splits), squeeze=False)[0]
-        for axes, split in zip(panels, contest.splits, strict=True):
+        panels = canvas.subplots(rows, across, squeeze=False).ravel()
+        for axes in panels[len(contest.splits) :]:
+            axes.set_visible(False)
+        for axes, split in zip(panels, contest.splits, strict=False):
             _paint(axes, contest, split)
 
     last = contest.splits[-1]
@@ -210,8 +222,8 @@ def contest_figure(contest: Contest) -> Figure:
         "evaluation",
         title=f"{sentence(title)} of each player",
         caption="Dots are means over episodes, lines their 95 % intervals; policies are filled.",
-        alt=f"{sentence(title)} on {SETS[last]}, best first: {told}.",
-        height_in=max(1.0 + 0.28 * len(contest.entries), 2.2),
+        alt=f"{sentence(title)} on {set_title(last)}, best first: {told}.",
+        height_in=rows * max(1.0 + 0.28 * len(contest.entries), 2.2),
         paint=paint,
     )
 
@@ -229,6 +241,6 @@ def _paint(axes: Axes, contest: Contest, split: str) -> None:
     axes.set_yticks(range(len(ranked)), [plain(entry.name) for entry in ranked])
     axes.set_ylim(len(ranked) - 0.5, -0.5)
     axes.margins(x=0.08)
-    axes.set_title(SETS[split], fontsize=10, color=INK)
+    axes.set_title(set_title(split), fontsize=10, color=INK)
     symbol = f" ({unit.symbol})" if unit.symbol else ""
     axes.set_xlabel(f"{TITLES[contest.metric]}{symbol}")

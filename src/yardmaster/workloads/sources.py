@@ -75,7 +75,7 @@ def load_workload(
         UnknownNameError: if `source` is neither a preset nor looks like a file.
         YardmasterError: if the file or an argument makes no sense.
     """
-    if is_generated(source) or (isinstance(source, str) and not _looks_like_file(source)):
+    if is_generated(source) or (isinstance(source, str) and not looks_like_file(source)):
         recipe = find_recipe(source)
         return generate(
             source,
@@ -122,7 +122,8 @@ def with_load(workload: Workload, *, gpus: int, load: float) -> Workload:
     return scaled.renamed(workload.name, f"{note} on {gpus} GPUs")
 
 
-def _looks_like_file(source: str) -> bool:
+def looks_like_file(source: str) -> bool:
+    """Tell whether a name that is no preset is meant as a file."""
     return "/" in source or "\\" in source or _ending(source) != "" or Path(source).is_file()
 
 

@@ -79,6 +79,10 @@ class Choosing:
                 " hold; use meta-dqn, d3qn, ppo or sac."
             )
 
+    def laid_out(self, task: Any) -> Any:
+        """Return the task: nothing must be worked out in advance."""
+        return task
+
     def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart."""
         from yardmaster.engine.choosing.compilation import cache_folder
@@ -147,6 +151,8 @@ def labels_by_regime(episodes: ChoosingEpisodes) -> dict[str, list[float]]:
 
 class ChoosingValidation:
     """The validation episodes of a task in which schedulers are chosen."""
+
+    parts: Mapping[str, slice] = {}
 
     def __init__(self, task: ChoosingTask, episodes: int, size: int) -> None:
         from yardmaster.envs.choosing.episodes import ChoosingEpisodes

@@ -11,6 +11,9 @@ preset = "default"
 arch = "kernel"
 [train]             # how long, on what, judged how: `TrainSettings`
 steps = 1_000_000
+[[scenes]]          # several workloads, clusters and loads in place of the task's: `scenes`
+workload = "lognormal"
+cluster = ["4x V100:8", "8x V100:8"]
 ```
 """
 
@@ -25,7 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from yardmaster.errors import InvalidConfigError, YardmasterError
 from yardmaster.experiments.training.evaluation import ANY_HIGHER_IS_BETTER
-from yardmaster.experiments.training.kinds import TaskKind, kind_named, kind_of
+from yardmaster.experiments.training.kinds import KINDS, SCENES, TaskKind, kind_named, kind_of
+from yardmaster.experiments.training.scenes import SAID_BY_SCENES, mix_from, refuse_missing
 from yardmaster.experiments.training.tables import (
     NONE,
     checked,
@@ -37,9 +41,14 @@ from yardmaster.names import did_you_mean
 
 if TYPE_CHECKING:
     from yardmaster.envs.choosing.task import ChoosingTask
+    from yardmaster.envs.scene_mix import SceneMix
     from yardmaster.envs.task import Task
 
+    AnyTask = Task | SceneMix | ChoosingTask
+
 TABLES = ("task", "learner", "train")
+SCENE_TABLES = "scenes"
+"""The array of tables with a scene each."""
 COMMAND = "yardmaster train"
 DEFAULT_TASK = "default"
 BUDGET = "total_steps"
@@ -64,7 +73,7 @@ class TrainSettings:
     eval_every: int = 50_000
     """Environment steps between evaluations on the validation episodes."""
     eval_episodes: int = 32
-    """Validation episodes, always the same."""
+    """Validation episodes, always the same; with scenes so many of each, by default 8."""
     metric: str = "returns"
     """What the best policy is chosen by: returns, jct_s, wait_s, bounded_slowdown or unfinished;
     for picking jobs also slowdown, utilisation or makespan_s; for choosing schedulers also jct_gap,
@@ -77,8 +86,8 @@ class TrainSettings:
     checkpoint_every: int | str = "300s"
     """Environment steps between checkpoints, or seconds, written "300s"."""
     threads: int | None = None
-    """Threads of torch and of the environments; none: one per core. For choosing schedulers one
-    unless said otherwise."""
+    """Threads of torch and of the environments; none: one per core. For choosing schedulers, and
+    with scenes, one unless said otherwise."""
     device: Literal["cpu", "cuda"] = "cpu"
     """Where the network is. With `cuda` and PPO, environments in which jobs are picked are there
     too, in multiples of 32."""
@@ -130,7 +139,7 @@ def _no_metric(metric: str, known: Mapping[str, bool]) -> str:
 class TrainConfig:
     """Everything a training run is asked to do, resolved."""
 
-    task: Task | ChoosingTask
+    task: AnyTask
     learner: str
     """Name of the learner."""
     settings: Any
@@ -150,11 +159,33 @@ class TrainConfig:
         """Return it as tables that `config_from` reads to the same effect."""
         settings = table_of(self.settings)
         del settings[BUDGET]  # said once, by train.steps
+        scenes = self.scene_tables()
         return {
             "task": {"preset": self.task_preset} | _task_table(self.kind, self.task),
+            **({SCENE_TABLES: scenes} if scenes else {}),
             "learner": {"name": self.learner, "preset": self.preset} | settings,
             "train": table_of(self.train),
         }
+
+    @property
+    def short_name(self) -> str:
+        """What the task is called in the names of folders."""
+        return SCENE_TABLES if self.kind is SCENES else self.task_preset
+
+    def scene_tables(self) -> list[dict[str, Any]]:
+        """Return the scenes as tables; there are none where there is but one workload."""
+        from yardmaster.envs.scene_mix import SceneMix
+
+        return self.task.scene_tables() if isinstance(self.task, SceneMix) else []
+
+    def about_task(self) -> dict[str, Any]:
+        """Return what a policy file says of what it was trained on."""
+        from yardmaster.envs.scene_mix import SceneMix
+
+        about: dict[str, Any] = {"task": {"task": self.task_preset} | self.task.to_table()}
+        if isinstance(self.task, SceneMix):
+            about |= {"scenes": self.scene_tables(), "trained_on": self.task.words()}
+        return about
 
     def with_train(self, **changes: Any) -> TrainConfig:
         """Return it with other `train` settings; the learner's budget follows `steps`."""
@@ -187,8 +218,13 @@ def read_config(path: Path | None, options: Mapping[str, Any] | None = None) -> 
         InvalidConfigError: with every mistake of a place.
         UnknownNameError: for a task, learner or preset that does not exist.
     """
+    from yardmaster.envs.scene_mix import SceneMix
+
     layers = [] if path is None else [Layer(read_tables(path), str(path))]
-    return config_from([*layers, Layer(options or {}, COMMAND)])
+    config = config_from([*layers, Layer(options or {}, COMMAND)])
+    if isinstance(config.task, SceneMix):
+        refuse_missing(config.task, COMMAND if path is None else str(path))
+    return config
 
 
 def config_from(layers: Sequence[Layer]) -> TrainConfig:
@@ -201,11 +237,10 @@ def config_from(layers: Sequence[Layer]) -> TrainConfig:
     for layer in layers:
         _refuse_unknown_tables(layer)
     task_preset = _chosen(layers, "task", "preset", DEFAULT_TASK)
-    kind = kind_named(task_preset)
+    kind, task = _begun(layers, task_preset)
     learner = _chosen(layers, "learner", "name", kind.default_learner)
     preset = _chosen(layers, "learner", "preset", "default")
     settings = kind.learner_settings(learner, preset)
-    task = kind.tasks()[task_preset]
     train = TrainSettings(
         steps=settings.total_steps, eval_episodes=kind.eval_episodes, threads=kind.threads
     )
@@ -225,6 +260,21 @@ def config_from(layers: Sequence[Layer]) -> TrainConfig:
     return config.with_train()
 
 
+def _begun(layers: Sequence[Layer], task_preset: str) -> tuple[TaskKind, AnyTask]:
+    """Return the kind of task and the ready task, in the scenes of the last layer that has any."""
+    kind = kind_named(task_preset)
+    ready = kind.tasks()[task_preset]
+    having = [layer for layer in layers if SCENE_TABLES in layer.tables]
+    if not having:
+        return kind, ready
+    layer = having[-1]
+    if kind is not KINDS[0]:
+        raise InvalidConfigError(
+            layer.where, [f"scenes: in {task_preset} schedulers are chosen; they have no scenes"]
+        )
+    return SCENES, mix_from(ready, task_preset, layer.tables[SCENE_TABLES], layer.where)
+
+
 def _with_known_metric(
     kind: TaskKind, table: Mapping[str, Any], mistakes: list[str]
 ) -> Mapping[str, Any]:
@@ -238,17 +288,21 @@ def _with_known_metric(
 
 def _task_filled(
     kind: TaskKind, base: Any, table: Mapping[str, Any], mistakes: list[str]
-) -> Task | ChoosingTask:
+) -> AnyTask:
+    if kind is SCENES:
+        twice = [key for key in SAID_BY_SCENES if key in table]
+        mistakes += [f"task.{key}: every scene has its own; say it there" for key in twice]
+        table = _without(table, *twice)
     values = checked(table, kind.setting_kinds(), "task", mistakes)
     try:
-        changed: Task | ChoosingTask = base.changed(**values)
+        changed: AnyTask = base.changed(**values)
     except YardmasterError as error:
         mistakes.append(f"task: {error}")
         changed = base
     return changed
 
 
-def _task_table(kind: TaskKind, task: Task | ChoosingTask) -> dict[str, Any]:
+def _task_table(kind: TaskKind, task: AnyTask) -> dict[str, Any]:
     """Return a task as a table, what it leaves open included."""
     return dict.fromkeys(kind.setting_kinds(), NONE) | task.to_table()
 
@@ -269,13 +323,16 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _refuse_unknown_tables(layer: Layer) -> None:
-    allowed = ", ".join(f"[{name}]" for name in TABLES)
-    mistakes = [
-        f"{key}: unknown table.{did_you_mean(key, TABLES)} Allowed: {allowed}"
-        if key not in TABLES
-        else f"{key}: must be a table"
-        for key, value in layer.tables.items()
-        if key not in TABLES or not isinstance(value, Mapping)
-    ]
+    known = (*TABLES, SCENE_TABLES)
+    allowed = ", ".join(f"[{name}]" for name in TABLES) + f", [[{SCENE_TABLES}]]"
+    mistakes = []
+    for key, value in layer.tables.items():
+        if key not in known:
+            mistakes.append(f"{key}: unknown table.{did_you_mean(key, known)} Allowed: {allowed}")
+        elif key == SCENE_TABLES:
+            if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+                mistakes.append(f"{key}: must be tables, each under [[{SCENE_TABLES}]]")
+        elif not isinstance(value, Mapping):
+            mistakes.append(f"{key}: must be a table")
     if mistakes:
         raise InvalidConfigError(layer.where, mistakes)

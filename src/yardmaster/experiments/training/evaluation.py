@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from yardmaster.errors import YardmasterError
 from yardmaster.metrics.statistics import Interval
 
 if TYPE_CHECKING:
-    from yardmaster.envs.task import Task
+    from yardmaster.envs.experts import Seen
 
 Choose = Callable[[Any], npt.NDArray[np.int64]]
 """Batch → the action of each environment."""
@@ -56,6 +56,21 @@ WELL_KNOWN = ("fifo", "sjf", "sjf+easy", "fifo+easy", "largest-first")
 
 
 @dataclass(frozen=True, slots=True)
+class SceneScore:
+    """How the greedy policy did on the validation episodes of one scene."""
+
+    score: float
+    """The metric's mean."""
+    differences: Mapping[str, Interval]
+    """For each heuristic, how the policy's metric differs from its, paired by episode."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        gaps = {name: list(one) for name, one in self.differences.items()}
+        return {"score": self.score, "differences": gaps}
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluation:
     """How the greedy policy did on the validation episodes at one moment of training."""
 
@@ -72,6 +87,8 @@ class Evaluation:
     """For each heuristic, how the policy's metric differs from its, paired by episode."""
     is_best: bool
     """Whether no earlier policy of the run did as well."""
+    scenes: Mapping[str, SceneScore] = field(default_factory=dict)
+    """The same of each scene, where there are several."""
 
     @property
     def score(self) -> float:
@@ -80,6 +97,7 @@ class Evaluation:
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values."""
+        scenes = {name: one.record() for name, one in self.scenes.items()}
         return {
             "updates": self.updates,
             "steps": self.steps,
@@ -88,7 +106,7 @@ class Evaluation:
             "is_best": self.is_best,
             "means": dict(self.means),
             "differences": {name: list(one) for name, one in self.differences.items()},
-        }
+        } | ({"scenes": scenes} if scenes else {})
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
@@ -97,6 +115,9 @@ def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
+    def gaps(found: Mapping[str, Any]) -> dict[str, Interval]:
+        return {name: Interval(*map(number, one)) for name, one in found["differences"].items()}
+
     return Evaluation(
         updates=record["updates"],
         steps=record["steps"],
@@ -104,13 +125,15 @@ def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
         metric=record["metric"],
         is_best=record["is_best"],
         means={name: number(value) for name, value in record["means"].items()},
-        differences={
-            name: Interval(*map(number, one)) for name, one in record["differences"].items()
+        differences=gaps(record),
+        scenes={
+            name: SceneScore(number(one["score"]), gaps(one))
+            for name, one in record.get("scenes", {}).items()
         },
     )
 
 
-def default_opponents(task: Task) -> tuple[str, ...]:
+def default_opponents(task: Seen) -> tuple[str, ...]:
     """Return the well-known heuristics that can play a task."""
     from yardmaster.envs.experts import expert
 

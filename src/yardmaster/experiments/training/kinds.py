@@ -1,7 +1,8 @@
 """The kinds of tasks that can be trained on, and what training must know of each.
 
-Picking jobs and choosing schedulers differ in their environments, their opponents, their metrics
-and the files that come of them. Everything else about a training run is the same.
+Picking jobs, in one scene or in many, and choosing schedulers differ in their environments, their
+opponents, their metrics and the files that come of them. Everything else about a training run is
+the same.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from typing import Any, Protocol
 from yardmaster.experiments.training.choosing import Choosing
 from yardmaster.experiments.training.evaluation import Choose, Scores
 from yardmaster.experiments.training.picking import Picking
+from yardmaster.experiments.training.scenes import Scenes
 from yardmaster.names import unknown
 
 
 class Validation(Protocol):
     """The validation episodes of a task, always the same."""
+
+    @property
+    def parts(self) -> Mapping[str, slice]:
+        """The episodes of each scene; empty where there is but one workload."""
 
     def player(self, name: str) -> Choose:
         """Return an opponent.
@@ -69,6 +75,9 @@ class TaskKind(Protocol):
             YardmasterError: saying what else to do.
         """
 
+    def laid_out(self, task: Any) -> Any:
+        """Return a task with what must be worked out once: what the methods below are given."""
+
     def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart."""
 
@@ -99,6 +108,8 @@ class TaskKind(Protocol):
 
 
 KINDS: tuple[TaskKind, ...] = (Picking(), Choosing())
+SCENES: TaskKind = Scenes()
+"""Many scenes at once, for any task in which jobs are picked."""
 
 
 def kind_named(task: str) -> TaskKind:
@@ -116,5 +127,8 @@ def kind_named(task: str) -> TaskKind:
 def kind_of(task: Any) -> TaskKind:
     """Return the kind of a task."""
     from yardmaster.envs.choosing.task import ChoosingTask
+    from yardmaster.envs.scene_mix import SceneMix
 
+    if isinstance(task, SceneMix):
+        return SCENES
     return KINDS[1] if isinstance(task, ChoosingTask) else KINDS[0]

@@ -57,6 +57,10 @@ class Picking:
     def refuse(self, config: Any) -> None:
         """Complain about nothing: what does not fit shows when the learner is built."""
 
+    def laid_out(self, task: Any) -> Any:
+        """Return the task: nothing must be worked out in advance."""
+        return task
+
     def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart, on the CPU and on a GPU."""
         from yardmaster.agents.tensors import ResidentBatch
@@ -116,6 +120,8 @@ class Picking:
 
 class PickingValidation:
     """The validation episodes of a task in which jobs are picked."""
+
+    parts: Mapping[str, slice] = {}
 
     def __init__(self, task: Task, episodes: int, size: int) -> None:
         from yardmaster.envs.episodes import Episodes

@@ -6,7 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from yardmaster.experiments.training.evaluation import Choose, Evaluation, Scores
+import numpy as np
+import numpy.typing as npt
+
+from yardmaster.experiments.training.evaluation import (
+    Choose,
+    Evaluation,
+    SceneScore,
+    Scores,
+)
 from yardmaster.metrics.statistics import paired_difference
 
 if TYPE_CHECKING:
@@ -56,7 +64,19 @@ class Referee:
             means=means,
             differences=differences,
             is_best=self.is_better(means[self.metric], best),
+            scenes={
+                name: self._in_scene(scores[self.metric], part)
+                for name, part in self._validation.parts.items()
+            },
         )
+
+    def _in_scene(self, values: npt.NDArray[np.float64], part: slice) -> SceneScore:
+        """Compare a policy with the heuristics in one scene."""
+        differences = {
+            name: paired_difference(values[part], other[self.metric][part]).absolute
+            for name, other in self.heuristics.items()
+        }
+        return SceneScore(float(values[part].mean()), differences)
 
     def is_better(self, score: float, best: float | None) -> bool:
         """Whether a score beats the best so far; NaN beats nothing."""
@@ -65,6 +85,16 @@ class Referee:
         if best is None:
             return True
         return score > best if self.higher_is_better else score < best
+
+    def scene_means(self) -> dict[str, dict[str, float]]:
+        """Return every heuristic's mean of the metric in each scene, where there are several."""
+        return {
+            scene: {
+                name: float(scores[self.metric][part].mean())
+                for name, scores in self.heuristics.items()
+            }
+            for scene, part in self._validation.parts.items()
+        }
 
     def heuristic_means(self) -> dict[str, dict[str, float]]:
         """Return every heuristic's mean of every metric."""

@@ -104,8 +104,9 @@ class _Training:
         self.event_library = event_library(wanted=settings.tensorboard)
         threads = settings.threads or len(os.sched_getaffinity(0))
         use_threads(threads)
+        self.task = self.kind.laid_out(config.task)
         self.batch = self.kind.open_batch(
-            config.task,
+            self.task,
             size=settings.envs,
             seed=settings.seed,
             threads=threads,
@@ -119,6 +120,7 @@ class _Training:
         refuse_impossible(config, self.learner)
         self.referee = self._referee()
         self.heuristics = self.referee.heuristic_means()
+        self.scenes = self.referee.scene_means()
         self.standing = Standing()
         self.watch = Watch()
         self.about = provenance()
@@ -133,7 +135,7 @@ class _Training:
 
     def _referee(self) -> Referee:
         """Let the heuristics play the validation episodes."""
-        settings, task = self.config.train, self.config.task
+        settings, task = self.config.train, self.task
         return Referee(
             self.kind.validation(task, episodes=settings.eval_episodes, size=settings.envs),
             metric=settings.metric,
@@ -180,7 +182,7 @@ class _Training:
         """Warm the policy up, and look how good it is before it has learned anything."""
         heuristic = self.config.train.warm_start
         if heuristic is not None:
-            scalars = warm_start(self.config, self.learner, heuristic, self.announce)
+            scalars = warm_start(self.config, self.task, self.learner, heuristic, self.announce)
             self.about["warm_start"] = scalars
         self._evaluate()
         self._save()
@@ -214,9 +216,9 @@ class _Training:
                 " environments on the GPU where they are now on the CPU, or the other way round:"
                 " they cannot be continued. Begin again, or use what was used then."
             )
-        mine, theirs = self.config.tables(), {name: dict(table) for name, table in config.items()}
+        mine, theirs = self.config.tables(), dict(config)
         for tables in (mine, theirs):
-            tables["train"].pop("steps")
+            tables["train"] = {k: v for k, v in tables["train"].items() if k != "steps"}
         different = [name for name in mine if mine[name] != theirs.get(name)]
         if different:
             names = ", ".join(f"[{name}]" for name in different)
@@ -301,7 +303,7 @@ class _Training:
             "learner": self.config.learner,
             "steps": found.steps,
             found.metric: found.score,
-            "task": {"task": self.config.task_preset} | self.config.task.to_table(),
+            **self.config.about_task(),
         }
         self.kind.write_policy(self.folder.policy, network, self.batch, about)
 
@@ -364,7 +366,8 @@ class _Training:
                 "best_steps": standing.best_steps,
                 "heuristics": self.heuristics,
                 "warnings": standing.warnings,
-            },
+            }
+            | ({"scenes": self.scenes} if self.scenes else {}),
         )
 
     def _result(self, status: Status) -> TrainResult:
@@ -379,4 +382,5 @@ class _Training:
             last=evaluations[-1] if evaluations else None,
             heuristics=self.heuristics,
             warnings=tuple(one["text"] for one in self.standing.warnings),
+            scenes=self.scenes,
         )

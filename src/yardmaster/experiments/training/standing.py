@@ -79,3 +79,5 @@ class TrainResult:
     heuristics: Mapping[str, Mapping[str, float]]
     """Every heuristic's mean of every metric on the validation episodes."""
     warnings: tuple[str, ...]
+    scenes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Every heuristic's mean of the metric in each scene, where there are several."""

@@ -197,13 +197,28 @@ def to_toml(tables: Mapping[str, Any]) -> str:
 
 
 def _blocks(table: Mapping[str, Any], path: str) -> list[str]:
-    own = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not isinstance(v, Mapping)]
+    own = [
+        f"{_key(k)} = {_value(v)}"
+        for k, v in table.items()
+        if not isinstance(v, Mapping) and not _is_tables(v)
+    ]
     header = [f"[{path}]"] if path and (own or not table) else []
     blocks = ["\n".join(header + own)] if header or own else []
     for key, value in table.items():
         if isinstance(value, Mapping):
             blocks += _blocks(value, f"{path}.{_key(key)}" if path else _key(key))
+        elif _is_tables(value):
+            place = f"{path}.{_key(key)}" if path else _key(key)
+            blocks += [
+                "\n".join([f"[[{place}]]", *(f"{_key(k)} = {_value(v)}" for k, v in one.items())])
+                for one in value
+            ]
     return blocks
+
+
+def _is_tables(value: Any) -> bool:
+    """Whether a value is an array of tables."""
+    return isinstance(value, list) and bool(value) and all(isinstance(v, Mapping) for v in value)
 
 
 def _key(name: str) -> str:

@@ -11,7 +11,7 @@ from yardmaster.experiments.training.config import TrainConfig
 if TYPE_CHECKING:
     from yardmaster.agents.learners import Learner
     from yardmaster.agents.networks import ActorCritic
-    from yardmaster.envs.task import Task
+    from yardmaster.envs.experts import Seen
 
 
 def refuse_impossible(config: TrainConfig, learner: Learner) -> None:
@@ -30,15 +30,26 @@ def refuse_impossible(config: TrainConfig, learner: Learner) -> None:
             f"{config.learner} learns values of actions and has no policy that could imitate a"
             " heuristic; --warm-start works with ppo and sac."
         )
-    expert(config.train.warm_start, cast("Task", config.task))
+    expert(config.train.warm_start, cast("Seen", config.task))
 
 
 def warm_start(
-    config: TrainConfig, learner: Learner, heuristic: str, announce: Callable[[str], None]
+    config: TrainConfig,
+    task: Any,
+    learner: Learner,
+    heuristic: str,
+    announce: Callable[[str], None],
 ) -> dict[str, float]:
-    """Teach the learner's network a heuristic, in environments of its own; return scalars."""
+    """Teach the learner's network a heuristic, in environments of its own; return scalars.
+
+    Args:
+        config: what the run is asked to do.
+        task: its task, laid out.
+        learner: whose network is taught.
+        heuristic: the teacher.
+        announce: told in sentences what happens.
+    """
     from yardmaster.agents.cloning import CloneSettings, clone
-    from yardmaster.envs.batch import open_batch
     from yardmaster.envs.experts import expert
 
     train = config.train
@@ -49,8 +60,15 @@ def warm_start(
         gamma=config.settings.gamma,
         discount_per_s=config.settings.discount_per_s,
     )
-    task = cast("Task", config.task)  # those of other kinds were refused
-    batch = open_batch(task, size=train.envs, split="train", seed=train.seed)
+    batch = config.kind.open_batch(
+        task,
+        size=train.envs,
+        seed=train.seed,
+        threads=1,
+        device="cpu",
+        learner=config.learner,
+        announce=None,
+    )
     network, choose = (
         cast("ActorCritic", learner.network),
         cast("Any", expert(heuristic, task)),

@@ -7,9 +7,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from yardmaster.experiments.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from yardmaster.envs.task import Task
 
 SAMPLED_EPISODES = 48
 """Episodes that are laid out, and played, to see how long it takes: some of every regime."""
@@ -35,7 +38,8 @@ class Cost:
         """Return how long a training takes from so many steps on, roughly."""
         steps = max(config.train.steps - done_steps, 0)
         looks = 1 + steps / config.train.eval_every
-        laid_out = config.task.episodes + config.train.eval_episodes
+        task = cast("Task", config.task)  # or of choosing; an experiment's plan has no scenes
+        laid_out = task.episodes + config.train.eval_episodes
         return (
             START_S
             + laid_out * self.episode_s
