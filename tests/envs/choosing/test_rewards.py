@@ -13,6 +13,7 @@ from yardmaster.envs.choosing.rewards import CHOOSING_REWARDS, TERM_MEANING, cho
 from yardmaster.envs.choosing.standards import standards
 from yardmaster.envs.choosing.task import ChoosingTask
 from yardmaster.errors import UnknownNameError, YardmasterError
+from yardmaster.metrics.summary import summarise
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Failures, Outage, Site
 from yardmaster.model.workload import Workload
@@ -173,3 +174,32 @@ def test_waiting_again_after_a_failure_counts():
     sight = ChoiceSight(menu=("fifo+strict@pack",), past=0)
     batch = given_choices(ChoosingTask(sight=sight, reward={"waiting": -1.0}), (jobs, cluster))
     assert played(batch, [0])[0] == pytest.approx(0.0, **NEARLY)
+
+
+def test_jobs_given_up_cease_to_count():
+    """A job given up has left: no term grows with it any more, and its deadline is missed."""
+    down = tuple(Outage(node, 10.0, 1_000.0) for node in (0, 1))
+    cluster = Cluster.of("3x V100:1").under(Site(failures=Failures(outages=down, retries=0)))
+    jobs = Workload.of(
+        submit_s=np.zeros(5),
+        duration_s=np.array([50.0, 50, 50, 20, 20]),
+        deadline_s=np.array([2_000.0, np.nan, 2_000, 2_000, 85]),
+        gpus=np.ones(5, int),
+    )
+    sight = ChoiceSight(menu=("fifo+strict@pack",), past=0)
+    every = dict.fromkeys(TERM_NAMES, -1.0)
+    task = ChoosingTask(sight=sight, reward=every, tail=(0.05, 2.0))
+    batch = given_choices(task, (jobs, cluster))
+    low, high = batch.episodes.standards(0).tail_s
+    assert low < 10 < high  # the two that are given up are old by then
+    total, terms, scores = played(batch, [0])
+    left_s = np.array([10.0, 10, 50, 70, 90])
+    assert terms[Term.IN_SYSTEM] == pytest.approx(left_s.sum() / 5)
+    assert terms[Term.TAIL] == pytest.approx((np.clip(left_s, low, high) - low).sum() / 5)
+    assert terms[Term.LATE] == pytest.approx(2 / 5)  # the first is lost, the last late
+    assert total == pytest.approx(0.0, **NEARLY)
+    assert (scores["late"], scores["unfinished"]) == (pytest.approx(2 / 5), 2)
+    alone = simulate(jobs, cluster, sight.menu[0], compile_core="never")
+    measured = summarise(alone)
+    assert measured["deadline_miss_rate"] == pytest.approx(2 / 4)  # of those that have one
+    assert scores["p95_jct_s"] == pytest.approx(measured["p95_jct_s"])

@@ -28,6 +28,8 @@ from yardmaster.engine.choosing.places import (
     ENDED,
     EXTRA_W_AT,
     FACTS,
+    FINISHED,
+    GIVEN_UP,
     GPUS_SUM,
     GRID,
     GRID_AT,
@@ -41,6 +43,7 @@ from yardmaster.engine.choosing.places import (
     LATEST,
     LATEST_JOB,
     LATEST_RANK,
+    LOST,
     NO_DEADLINE,
     OLDEST,
     PAST,
@@ -88,9 +91,11 @@ from yardmaster.engine.choosing.places import (
     Term,
 )
 from yardmaster.engine.compilation import REAL_CLUSTERS, hot_kernel, kernel
+from yardmaster.engine.requests import UNLIMITED
 from yardmaster.engine.state import (
     DURATION,
     EXPECTED_END,
+    FAILURES,
     GPUS,
     HEAP,
     IS_REAL,
@@ -107,6 +112,7 @@ from yardmaster.engine.state import (
     QUEUE,
     QUEUE_AT,
     QUEUED,
+    RETRIES,
     ROUNDS,
     RUNNING,
     SHAPE_GPUS,
@@ -295,11 +301,9 @@ def note_end(
     purse[WORK_ENDS] -= gpus * reals[ints[EXPECTED_END] + job]
     if book[BUSY_GPUS] == 0:
         purse[WORK_ENDS] = 0.0
-    book[BOOK + job] = 1
+    book[BOOK + job] = FINISHED
     purse[jcts_at(rules) + job] = jct_s
-    for mark in range(2):
-        if job < book[TAIL_AT + mark]:
-            book[TAIL_COUNT + mark] -= 1
+    _cease_to_age(book, job)
     wait_s = purse[_waits_at(ints, rules) + job]
     _earn_by_end(reals, facts, purse, run_s, jct_s, wait_s)
     if reals[NOW] > fact(ints, facts, DEADLINE, job):
@@ -350,9 +354,33 @@ def _earn_by_end(
     purse[LAST_END] = reals[NOW]
 
 
+@hot_kernel
+def _cease_to_age(book: Ints, job: int) -> None:
+    """Count a job that leaves the system out of those that are old."""
+    for mark in range(2):
+        if job < book[TAIL_AT + mark]:
+            book[TAIL_COUNT + mark] -= 1
+
+
+@kernel
+def _note_given_up(ints: Ints, facts: Reals, book: Ints, purse: Reals) -> None:
+    """Book jobs that lost their nodes too often: they left, and will not meet their deadline."""
+    for job in range(ints[JOBS]):
+        if ints[ints[FAILURES] + job] <= ints[RETRIES] or book[BOOK + job] != 0:
+            continue
+        book[BOOK + job] = GIVEN_UP
+        book[LOST] += 1
+        _cease_to_age(book, job)
+        if fact(ints, facts, DEADLINE, job) < math.inf:
+            book[LATE_JOBS] += 1
+            earn(purse, Term.LATE, 1.0 / facts[PLACEABLE])
+
+
 @kernel
 def recount(ints: Ints, reals: Reals, facts: Reals, book: Ints, purse: Reals) -> None:
     """Take stock of all jobs, after nodes failed and jobs came back."""
+    if ints[RETRIES] != UNLIMITED:
+        _note_given_up(ints, facts, book, purse)
     _forget_waiting(book, purse)
     book[OLDEST] = 0
     for index in range(len(AGES)):
@@ -401,7 +429,7 @@ def pass_seconds(
     earn(purse, Term.IN_SYSTEM, (waiting + running) * seconds / jobs)
     earn(purse, Term.BOUNDED_SLOWDOWN, purse[BSLD_RATE] * seconds / jobs)
     earn(purse, Term.SLOWDOWN, purse[SLD_RATE] * seconds / jobs)
-    if book[ENDED] < jobs:  # jobs that can never run may still come; nobody stands idle for them
+    if book[ENDED] + book[LOST] < jobs:  # nobody stands idle for jobs that can never run
         earn(purse, Term.IDLE, (1.0 - book[BUSY_GPUS] / float(ints[GPUS])) * seconds)
         if rules[USES_ENERGY] == 1:
             earn(purse, Term.ENERGY, _watts(ints, facts) * seconds / JOULES_PER_KWH)

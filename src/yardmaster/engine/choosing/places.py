@@ -122,7 +122,8 @@ SWITCHES = next(_place)  # of which changed the scheduler
 CURRENT = next(_place)  # scheduler at work; NOTHING until the first decision
 IS_OVER = next(_place)  # an End: why the episode ended
 ENDED = next(_place)  # jobs finished
-LATE_JOBS = next(_place)  # of which after their deadline
+LATE_JOBS = next(_place)  # jobs finished after their deadline, or given up with one
+LOST = next(_place)  # jobs given up: they lost their nodes more often than allowed
 BUSY_GPUS = next(_place)
 WITH_DEADLINE = next(_place)  # waiting jobs that have one
 LAST_ENDED = next(_place)  # job that ended last, plus one; 0: none
@@ -142,7 +143,9 @@ TAIL_COUNT = next(_place)
 _place = count(TAIL_COUNT + 2)  # of which neither has ended
 CHOICES_AT = next(_place)
 _place = count(CHOICES_AT + MOST_MEMBERS)  # how often each scheduler was chosen
-BOOK = next(_place)  # one table follows: 1 for jobs that have ended [jobs]
+BOOK = next(_place)  # one table follows: FINISHED or GIVEN_UP for jobs that have left [jobs]
+FINISHED = 1
+GIVEN_UP = 2
 
 _place = count()
 

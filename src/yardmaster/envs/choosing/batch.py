@@ -160,7 +160,7 @@ class ChoosingBatch(RowBatch):
         number = int(self.episode_numbers[row])
         jobs = int(self._rows[0][row, state.JOBS])
         first = at.PURSE + at.PAST * int(self._rules[at.BUCKETS])
-        jct_s = purse[first : first + jobs][book[at.BOOK : at.BOOK + jobs] == 1]
+        jct_s = purse[first : first + jobs][book[at.BOOK : at.BOOK + jobs] == at.FINISHED]
         ended = max(int(book[at.ENDED]), 1)
         placeable = self._bank[2][self._places[row], at.PLACEABLE]
         found = self.episodes.standards(number)

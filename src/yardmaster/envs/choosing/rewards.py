@@ -26,7 +26,7 @@ TERM_MEANING: dict[Term, str] = {
     " from `tail[0]` to `tail[1]` times the best 95th percentile of completion times",
     Term.BOUNDED_SLOWDOWN: "mean bounded slowdown, as it accrues, by the best",
     Term.SLOWDOWN: "mean slowdown, as it accrues, by the best",
-    Term.LATE: "share of the jobs that finish after their deadline",
+    Term.LATE: "share of the jobs that finish after their deadline, or are given up and had one",
     Term.ENERGY: "energy of the GPUs by the least",
     Term.IDLE: "time the GPUs stand idle by the shortest makespan",
     Term.SWITCH: "changes of the scheduler by jobs",

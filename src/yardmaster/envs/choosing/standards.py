@@ -17,7 +17,7 @@ from yardmaster.engine.choosing.places import GRID, SHORT_S, Term
 from yardmaster.envs.choosing.rewards import Best, ChoosingReward
 from yardmaster.metrics import per_job
 from yardmaster.model.schedule import Schedule
-from yardmaster.model.workload import FloatArray
+from yardmaster.model.workload import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ def standards(
     mixed = min(mixed_cost(best, row[0], row[1], row[-1]) for row in found.tolist())
     totals = [float(_earned(one, weights, tail_s, np.array([np.inf]))[0]) for one in schedules]
     chosen = schedules[int(np.argmax(totals))]
-    span_s = float(np.nanmax(chosen.end_s))
+    span_s = _last_s(chosen)
     curve = _earned(chosen, weights, tail_s, np.linspace(0.0, span_s, GRID + 1))
     curve[-1] = max(totals)
     return Standards(best, mixed, tail_s, weights, curve, span_s)
@@ -66,9 +66,31 @@ def _measured(schedule: Schedule) -> list[float]:
         float(np.maximum(jct_s / np.maximum(run_s, SHORT_S), 1.0).mean()),
         float((jct_s / np.maximum(run_s, 1.0)).mean()),
         float(_energy_kwh(schedule, np.array([np.inf]))[0]),
-        float(np.nanmax(schedule.end_s)),
-        float((schedule.end_s > jobs.deadline_s)[done].mean()),
+        _last_s(schedule),
+        float(_missed(schedule)[done | per_job.is_failed(schedule)].mean()),
     ]
+
+
+def _missed(schedule: Schedule) -> BoolArray:
+    """Return which jobs finished after their deadline, or were given up and had one."""
+    deadline_s = schedule.workload.deadline_s
+    return (schedule.end_s > deadline_s) | (per_job.is_failed(schedule) & np.isfinite(deadline_s))
+
+
+def _left_s(schedule: Schedule) -> FloatArray:
+    """Return the second at which each job finished or was given up; NaN where it did neither."""
+    left_s = schedule.end_s.copy()
+    failed = per_job.is_failed(schedule)
+    if failed.any():
+        ran_until_s = np.zeros(len(left_s))
+        np.maximum.at(ran_until_s, schedule.segment_job, schedule.segment_end_s)
+        left_s[failed] = ran_until_s[failed]
+    return left_s
+
+
+def _last_s(schedule: Schedule) -> float:
+    """Return the second at which the last job finished or was given up."""
+    return float(np.nanmax(_left_s(schedule)))
 
 
 def mixed_cost(best: Best, mean_jct_s: float, p95_jct_s: float, misses: float) -> float:
@@ -80,21 +102,28 @@ def mixed_cost(best: Best, mean_jct_s: float, p95_jct_s: float, misses: float) -
 def _earned(
     schedule: Schedule, weights: FloatArray, tail_s: tuple[float, float], until_s: FloatArray
 ) -> FloatArray:
-    """Return the rewards of a schedule up to each of some seconds; the first job comes at 0."""
-    done = per_job.is_finished(schedule)
+    """Return the rewards of a schedule up to each of some seconds; the first job comes at 0.
+
+    A job that is given up counts for as long as it was there, and its deadline is missed; of its
+    slowdown only what accrued before its first start.
+    """
+    failed = per_job.is_failed(schedule)
+    done = per_job.is_finished(schedule) | failed
     submit = schedule.workload.submit_s[done, None]
-    start, end = schedule.start_s[done, None], schedule.end_s[done, None]
+    start, end = schedule.start_s[done, None], _left_s(schedule)[done, None]
     run = schedule.workload.duration_s[done, None]
     jobs = max(int(done.sum()), 1)
     ended = until_s >= end
-    waited = np.clip(until_s - submit, 0.0, start - submit)
+    first_wait = waited = np.clip(until_s - submit, 0.0, start - submit)
     aged = np.clip(until_s - submit, 0.0, end - submit)
     if len(np.unique(schedule.segment_job)) < len(schedule.segment_job):
         # Some lost their nodes and waited again.
         waited = aged - _ran_s(schedule, until_s)[done]
     low, high = tail_s
+    lost = failed[done, None]
     bounded = np.maximum(aged / np.maximum(run, SHORT_S), 1.0)
-    late = ended & (end > schedule.workload.deadline_s[done, None])
+    bounded = np.where(lost, first_wait / np.maximum(run, SHORT_S), bounded)
+    late = ended & _missed(schedule)[done, None]
     terms = {
         Term.WAITING: waited.sum(axis=0) / jobs,
         Term.IN_SYSTEM: aged.sum(axis=0) / jobs,
@@ -103,7 +132,7 @@ def _earned(
             axis=0
         )
         / jobs,
-        Term.SLOWDOWN: (aged / np.maximum(run, 1.0)).sum(axis=0) / jobs,
+        Term.SLOWDOWN: (np.where(lost, first_wait, aged) / np.maximum(run, 1.0)).sum(axis=0) / jobs,
         Term.LATE: late.sum(axis=0) / jobs,
         Term.ENERGY: _energy_kwh(schedule, until_s),
         Term.IDLE: _idle_s(schedule, until_s),
@@ -139,11 +168,11 @@ def _energy_kwh(schedule: Schedule, until_s: FloatArray) -> FloatArray:
     idle_w = np.array([gpu.idle_w for gpu in cluster.gpu_types])
     extra_w = np.array([gpu.busy_w - gpu.idle_w for gpu in cluster.gpu_types])
     standing_w = float(idle_w[cluster.node_type] @ cluster.node_gpus)
-    seconds = np.minimum(until_s, float(np.nanmax(schedule.end_s)))
+    seconds = np.minimum(until_s, _last_s(schedule))
     return (standing_w * seconds + _busy(schedule, until_s, extra_w)) / 3.6e6
 
 
 def _idle_s(schedule: Schedule, until_s: FloatArray) -> FloatArray:
-    seconds = np.minimum(until_s, float(np.nanmax(schedule.end_s)))
+    seconds = np.minimum(until_s, _last_s(schedule))
     ones = np.ones(len(schedule.cluster.gpu_types))
     return seconds - _busy(schedule, until_s, ones) / schedule.cluster.gpus
