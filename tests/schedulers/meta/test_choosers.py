@@ -42,6 +42,9 @@ def test_what_choosers_know_is_what_they_or_their_menu_read(tmp_path):
     cases = {
         "bandit:exp3": Information.CLAIRVOYANT,
         "bandit:exp3=sjf~estimate/edf": Information.ESTIMATE_BASED,
+        "bandit:linucb=fifo/edf+skip": Information.BLIND,
+        "bandit:exp3=fifo/edf~estimate": Information.BLIND,
+        "bandit:exp3=fifo/edf+easy": Information.CLAIRVOYANT,
         written(tmp_path / "a.npz", menu=blind, information="blind"): Information.BLIND,
         written(tmp_path / "b.npz", menu=blind): Information.CLAIRVOYANT,
         written(tmp_path / "c.npz", menu=("sjf",), information="blind"): Information.CLAIRVOYANT,

@@ -119,8 +119,9 @@ class PickSchedulerEnv(SingleEnv):
     The scores are `return` and `decisions`; over the jobs that finished the means `jct_s`
     (completion time), `wait_s` and `bounded_slowdown` and the 95th percentile `p95_jct_s`; `late`,
     the share of jobs that finished after their deadline or were given up and had one; `unfinished`
-    jobs; `switches` of the scheduler; and how far mean, 95th percentile and a mix of both with `late` lie above the best
-    that a scheduler of the menu reaches alone, as shares: `jct_gap`, `p95_gap`, `mixed_gap`.
+    jobs; `switches` of the scheduler; and how far mean, 95th percentile and a mix of both with
+    `late` lie above the best that a scheduler of the menu reaches alone, as shares: `jct_gap`,
+    `p95_gap`, `mixed_gap`.
 
     ## Many at once
 

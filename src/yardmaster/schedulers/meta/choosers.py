@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -115,14 +115,28 @@ def load_chooser(name: str, path: Path | None = None) -> TrainedChooser:
 def bandit_chooser(text: str) -> BanditChooser:
     """Read `NAME` or `NAME=SCHEDULER/SCHEDULER/…`, what stands behind `bandit:`.
 
+    A bandit is shown the run times that the schedulers of its menu read: true ones, estimates, or
+    none if none of them reads any.
+
     Raises:
         UnknownNameError: if there is no such bandit.
     """
     name, equals, menu = text.partition("=")
     members = tuple(menu.split("/")) if equals else DEFAULT_MENU
-    information = "estimate" if any("~estimate" in one for one in members) else "clairvoyant"
-    sight = ChoiceSight(menu=members, every_s=BANDIT_EVERY_S, information=information, past=0)
+    sight = ChoiceSight(menu=members, every_s=BANDIT_EVERY_S, past=0)
+    sight = replace(sight, information=_read_by(members))
     return BanditChooser(name, sight, BANDITS[name].begin)
+
+
+def _read_by(menu: Sequence[str]) -> str:
+    """Return which run times the schedulers of a menu read, as `ChoiceSight` names them."""
+    from yardmaster.schedulers.language import RunTimes
+    from yardmaster.schedulers.meta.menu import members_of
+
+    sources = {one.run_times for one in members_of(menu) if one.reads_run_times}
+    if not sources:
+        return "blind"
+    return "estimate" if RunTimes.ESTIMATE in sources else "clairvoyant"
 
 
 def seen_by(sight: ChoiceSight) -> Floats:
