@@ -95,6 +95,12 @@ def test_mistakes_are_named(command):
     """Unknown experiments, schedulers and engines are refused with what was meant."""
     assert "Did you mean 'matrix'" in command("run", "matrx")[2]
     assert "Did you mean 'srpt'" in command("matrix", "-s", "srp+skip")[2]
+    text = Path("mine.toml").read_text()
+    Path("wrong.toml").write_text(f'{text}\n[[workloads]]\nworkload = "venus"\ncluster = "demo"\n')
+    code, out, error = command("run", "wrong.toml")
+    assert (code, out) == (2, "")
+    assert "wrong.toml: 1 mistake" in error
+    assert "workloads[0].workload: " in error
     code, _, error = command("matrix", "--engine", "ry")
     assert code != 0
     assert "local" in error

@@ -9,6 +9,7 @@ import pytest
 from yardmaster.errors import InvalidConfigError, UnknownNameError, YardmasterError
 from yardmaster.experiments.suite.cells import cells_of
 from yardmaster.experiments.suite.document import Suite, load_suite, suite_names
+from yardmaster.experiments.suite.run import run_suite
 from yardmaster.model.documents import validate
 
 
@@ -90,6 +91,39 @@ def test_regimes_that_do_not_exist(part, message):
     """A misspelt family, regime or label is named with the nearest one."""
     with pytest.raises(YardmasterError, match=message):
         list(suite(regimes=[part]).settings())
+
+
+def test_names_that_mean_nothing_are_refused_with_file_and_entry(tmp_path):
+    """Schedulers, regimes, workloads, clusters and files: all of them at once, none run."""
+    (tmp_path / "broken.csv").write_text("submit_s,duration_s\n0,\n")
+    good = {"workload": "lognormal", "cluster": "pool:8", "jobs": 4}
+    wrong = suite(
+        schedulers=["sjf", "fifo+skp"],
+        regimes=[{"family": "rlmetadqn"}, {"family": "hrd"}],
+        workloads=[
+            good,
+            good | {"workload": "venus-lik"},
+            good | {"cluster": "dmo"},
+            good | {"workload": str(tmp_path / "nowhere.csv")},
+            good | {"workload": str(tmp_path / "broken.csv")},
+        ],
+    )
+    with pytest.raises(InvalidConfigError) as error:
+        run_suite(wrong, tmp_path / "out", source="mine.toml")
+    assert error.value.where == "mine.toml"
+    assert not (tmp_path / "out").exists()
+    told = dict(mistake.split(": ", 1) for mistake in error.value.mistakes)
+    parts = {
+        "schedulers[1]": "Did you mean 'skip'",
+        "regimes[1]": "Did you mean 'hard'",
+        "workloads[1].workload": "Did you mean 'venus-like'",
+        "workloads[2].cluster": "Did you mean 'demo'",
+        "workloads[3].workload": "nowhere.csv",
+        "workloads[4].workload": "broken.csv",
+    }
+    assert list(told) == list(parts)
+    for entry, part in parts.items():
+        assert part in told[entry]
 
 
 def test_two_workloads_of_one_name_are_refused():

@@ -106,18 +106,21 @@ def run(
 
 def _run(source: str, options: ExperimentOptions) -> None:
     from yardmaster.cli.planning import split_names
+    from yardmaster.experiments.line_up import parse_schedulers
     from yardmaster.experiments.suite.document import load_suite
 
     chosen = split_names(options.schedulers) if options.schedulers is not None else None
+    if chosen:
+        parse_schedulers(chosen)  # a mistake in the command is none of the document's
     suite = load_suite(source).with_changes(schedulers=chosen, seeds=options.seeds)
     if options.dry_run and options.out is None:
         import tempfile
 
         with tempfile.TemporaryDirectory() as folder:
-            _carried_out(suite, Path(folder) / "estimate", options)
+            _carried_out(suite, Path(folder) / "estimate", source, options)
         return
     place = options.out or Path("runs") / f"experiment-{_as_file_name(suite.name)}"
-    result = _carried_out(suite, place, options)
+    result = _carried_out(suite, place, source, options)
     if not options.dry_run:
         _tell(suite, result, options)
 
@@ -126,7 +129,7 @@ def _as_file_name(name: str) -> str:
     return "".join(mark if mark.isalnum() or mark in "-_" else "-" for mark in name)
 
 
-def _carried_out(suite: Suite, place: Path, options: ExperimentOptions) -> SuiteResult:
+def _carried_out(suite: Suite, place: Path, source: str, options: ExperimentOptions) -> SuiteResult:
     from yardmaster.experiments.suite.run import run_suite
 
     with ExitStack() as stack:
@@ -142,6 +145,7 @@ def _carried_out(suite: Suite, place: Path, options: ExperimentOptions) -> Suite
         return run_suite(
             suite,
             place,
+            source=source,
             engine=options.engine,
             workers=options.workers,
             address=options.address,

@@ -20,8 +20,8 @@ jobs = 2000
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -30,14 +30,14 @@ from typing import Any, Literal, Self
 import tomli_w
 from pydantic import Field, field_validator, model_validator
 
-from yardmaster.errors import InvalidConfigError
+from yardmaster.errors import InvalidConfigError, YardmasterError
 from yardmaster.experiments.line_up import parse_schedulers
 from yardmaster.experiments.suite.measuring import MIXED
 from yardmaster.experiments.suite.settings import Label, OwnWorkload, Setting
 from yardmaster.metrics.catalogue import METRIC_NAMES, metric
 from yardmaster.model.documents import Document, read_toml, validate
 from yardmaster.names import unknown
-from yardmaster.schedulers.language import Scheduler
+from yardmaster.schedulers.language import Scheduler, parse_scheduler
 from yardmaster.workloads.regimes import PERTURBATIONS, Perturbation, regimes, severities
 
 Disturbances = tuple[Perturbation | None, ...]
@@ -199,6 +199,31 @@ class Suite(Document):
         given = {key: value for key, value in changes.items() if value is not None}
         return validate(Suite, self.tables() | given, f"experiment {self.name}")
 
+    def refuse_mistakes(self, where: str) -> None:
+        """Make sure that every name means something: one of many runs is late to find that out.
+
+        Workloads of the user's own are drawn, or read, once.
+
+        Args:
+            where: the file, for the message.
+
+        Raises:
+            InvalidConfigError: with every entry that cannot be used.
+        """
+        tries: list[tuple[str, Callable[[], object]]] = [
+            (f"schedulers[{place}]", partial(parse_scheduler, name))
+            for place, name in enumerate(self.schedulers)
+        ]
+        tries += [(f"regimes[{place}]", part.settings) for place, part in enumerate(self.regimes)]
+        mistakes = [mistake for entry in tries for mistake in _mistakes(*entry)]
+        for place, part in enumerate(self.workloads):
+            own = part.setting()
+            mistakes += _mistakes(f"workloads[{place}].cluster", own.machines) or _mistakes(
+                f"workloads[{place}].workload", partial(own.jobs, self.first_seed)
+            )
+        if mistakes:
+            raise InvalidConfigError(where, mistakes)
+
     def tables(self) -> dict[str, Any]:
         """Return the document as a TOML file holds it."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -213,6 +238,15 @@ def _shipped() -> dict[str, Traversable]:
     folder = resources.files("yardmaster.experiments.suite").joinpath("data")
     files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
     return {file.name.removesuffix(".toml"): file for file in files}
+def _mistakes(entry: str, attempt: Callable[[], object]) -> list[str]:
+    """Return what is wrong with an entry of the document: nothing, or one thing."""
+    try:
+        attempt()
+    except YardmasterError as error:
+        return [f"{entry}: {error}"]
+    return []
+
+
 
 
 def suite_names() -> tuple[str, ...]:

@@ -83,6 +83,7 @@ def run_suite(
     engine: EngineName = "local",
     workers: int | None = None,
     address: str | None = None,
+    source: str | None = None,
     overwrite: bool = False,
     only_estimate: bool = False,
     progress: Progress | None = None,
@@ -97,6 +98,7 @@ def run_suite(
         engine: `local` processes or a `ray` cluster.
         workers: processes, or processors of the cluster, to use; by default all there are.
         address: the Ray cluster to use, such as `auto`; by default one is started here.
+        source: the file it was read from, for messages.
         overwrite: take the place of another experiment in the folder.
         only_estimate: say what there is to do and how long it will take, and do no more.
         progress: told how many of the runs that are to be made have been.
@@ -104,8 +106,9 @@ def run_suite(
         described: given the table before it is written, to say more about its runs.
 
     Raises:
-        YardmasterError: if a name is unknown, the folder holds something else, or the engine
-            cannot be used.
+        InvalidConfigError: with every scheduler, regime, workload and cluster that cannot be used.
+        YardmasterError: if two settings are the same, the folder holds something else, or the
+            engine cannot be used.
     """
     if workers is not None and workers < 1:
         raise YardmasterError(f"workers must be at least 1, got {workers}.")
@@ -115,6 +118,7 @@ def run_suite(
     cells = cells_of(suite)
     place = SuiteFolder(folder)
     with ExitStack() as stack:
+    suite.refuse_mistakes(source or suite.name)
         stack.enter_context(place.held())
         place.take_up(suite, overwrite=overwrite)
         store = stack.enter_context(opened(place.store))
