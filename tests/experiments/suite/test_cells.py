@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.suite import cells as module
 from yardmaster.experiments.suite.cells import batches_of, cell_key, cells_of
 from yardmaster.experiments.suite.document import load_suite
+from yardmaster.schedulers.learned.policy_file import write_policy
+from yardmaster.testing.policies import random_policy
 
 MATRIX = cells_of(load_suite("matrix").with_changes(seeds=2))
 
@@ -35,6 +38,34 @@ def test_the_same_jobs_under_two_names_are_refused(small):
     twice = small.with_changes(workloads=[own, own | {"name": "again"}])
     with pytest.raises(InvalidConfigError, match="'again' are the same jobs and machines"):
         cells_of(twice)
+
+
+def test_files_count_with_their_content(small, tmp_path):
+    """Moved to another folder, files of orders, policies, jobs and machines name the same runs."""
+    text = "def first(jobs):\n    return jobs.submit_s\n"
+    keys = []
+    for name in ("here", "there"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "mine.py").write_text(text)
+        (folder / "jobs.csv").write_text("submit_s,duration_s\n0,5\n")
+        (folder / "two.toml").write_text(
+            'name = "two"\n[[nodes]]\ncount = 2\ngpu_type = "V100"\ngpus = 1\n'
+        )
+        write_policy(folder / "policy.npz", random_policy(Sight(window=4), 1))
+        own = {"workload": str(folder / "jobs.csv"), "cluster": str(folder / "two.toml")}
+        names = (f"{folder}/mine.py:first+skip", f"policy:{folder}", f"policy:{folder}/policy.npz")
+        whole = small.with_changes(schedulers=names, workloads=[own | {"name": "own"}])
+        keys.append([cell.key for cell in cells_of(whole)])
+        assert len({cell.scheduler for cell in cells_of(whole)}) == 3
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) * 3 == len(keys[0]) * 2  # the policy is named twice
+    (tmp_path / "there" / "jobs.csv").write_text("submit_s,duration_s\n0,6\n")
+    (tmp_path / "there" / "mine.py").write_text(f"# changed\n{text}")
+    others = [cell.key for cell in cells_of(whole)]
+    for place, cell in enumerate(cells_of(whole)):
+        has_changed = cell.setting.name == "own" or "mine.py" in cell.scheduler
+        assert (others[place] == keys[0][place]) == (not has_changed)
 
 
 def test_a_changed_scheduler_renames_its_cells_alone(small, monkeypatch):

@@ -1,7 +1,8 @@
 """The cells of an experiment: one run each, with everything it is made from.
 
-The key of a cell is a digest of its description and of the code it depends on. What has the same
-key is the same run, so it is made once, whoever asks, and is made again when anything changed.
+The key of a cell is a digest of its description and of the code it depends on; files count with
+their content, wherever they lie. What has the same key is the same run, so it is made once, whoever
+asks, and is made again when anything changed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from typing import Any
 
 from yardmaster.errors import InvalidConfigError
 from yardmaster.experiments.suite.document import Suite
-from yardmaster.experiments.suite.fingerprints import code_fingerprint, scheduler_fingerprint
+from yardmaster.experiments.suite.fingerprints import (
+    code_fingerprint,
+    name_by_content,
+    scheduler_fingerprint,
+)
 from yardmaster.experiments.suite.settings import Setting
 from yardmaster.workloads.regimes import Perturbation
 
@@ -50,6 +55,8 @@ class Cell:
 def cells_of(suite: Suite) -> list[Cell]:
     """Return all cells of an experiment; those that share jobs stand together.
 
+    Two schedulers whose files hold the same have cells of the same keys.
+
     Raises:
         YardmasterError: if a scheduler, a regime or a file cannot be found, with all schedulers
             that cannot; or if two settings are the same under different names.
@@ -57,22 +64,26 @@ def cells_of(suite: Suite) -> list[Cell]:
     code = code_fingerprint()
     schedulers = suite.parsed_schedulers()
     named = [
-        (str(one), one.information.value, scheduler_fingerprint(str(one))) for one in schedulers
+        (name, one.information.value, name_by_content(name), scheduler_fingerprint(name))
+        for one in schedulers
+        for name in [str(one)]
     ]
-    cells: dict[str, Cell] = {}
+    cells: list[Cell] = []
+    of_key: dict[str, Setting] = {}
     for setting, perturbations in suite.settings():
         table = setting.table()
         for perturbation in perturbations:
             for seed in suite.seeds_of(setting):
                 shared = _shared(table, perturbation, seed, suite.until_s)
-                for name, information, own in named:
-                    key = cell_key(shared, name, code, own)
+                for name, information, by_content, own in named:
+                    key = cell_key(shared, by_content, code, own)
                     cell = Cell(key, setting, perturbation, name, information, seed, suite.until_s)
-                    first = cells.setdefault(key, cell).setting
+                    cells.append(cell)
+                    first = of_key.setdefault(key, setting)
                     if first is not setting:
                         same = f"{first.name!r} and {setting.name!r} are the same jobs and machines"
                         raise InvalidConfigError(suite.name, [same])
-    return list(cells.values())
+    return cells
 
 
 def cell_key(shared: Any, scheduler: str, code: str, own: str) -> str:
@@ -80,7 +91,7 @@ def cell_key(shared: Any, scheduler: str, code: str, own: str) -> str:
 
     Args:
         shared: plain values that determine jobs and machines.
-        scheduler: who schedules.
+        scheduler: who schedules; files by their content.
         code: digest of the code that all runs depend on.
         own: digest of the code that this scheduler alone depends on.
     """

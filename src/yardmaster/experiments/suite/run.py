@@ -157,8 +157,11 @@ class _Work:
         self.announce = announce
         self.progress = progress
         known = store.keys()
-        self.missing = [cell for cell in cells if cell.key not in known]
-        self.by_key = {cell.key: cell for cell in self.missing}
+        self.by_key: dict[str, Cell] = {}
+        for cell in cells:
+            if cell.key not in known:
+                self.by_key.setdefault(cell.key, cell)
+        self.missing = list(self.by_key.values())
         self.failures: dict[str, Failure] = {}
         self.made = 0
         self.estimate_s = 0.0

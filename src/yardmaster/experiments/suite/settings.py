@@ -97,12 +97,13 @@ class OwnWorkload:
         return load_cluster(self.cluster)
 
     def table(self) -> dict[str, Any]:
-        """Return plain values that determine jobs and machines: files with their content."""
+        """Return plain values that determine jobs and machines: files by name and content."""
+        workload, cluster = _digest(self.workload), _digest(self.cluster)
         return {
-            "workload": self.workload,
-            "workload_file": _digest(self.workload),
-            "cluster": self.cluster,
-            "cluster_file": _digest(self.cluster),
+            "workload": self.workload if workload is None else Path(self.workload).name,
+            "workload_file": workload,
+            "cluster": self.cluster if cluster is None else Path(self.cluster).name,
+            "cluster_file": cluster,
             "jobs": self.count,
             "load": self.load,
         }
