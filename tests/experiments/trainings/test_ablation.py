@@ -9,9 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from yardmaster.engine.choosing import places as at
 from yardmaster.envs.choosing.episodes import ChoosingEpisodes
 from yardmaster.envs.choosing.rewards import choosing_reward_of
 from yardmaster.envs.choosing.task import CHOOSING_TASKS
@@ -70,15 +72,34 @@ def test_each_variant_lacks_one_part(tmp_path: Path):
     assert (whole.train.metric, settings.network.arch) == ("mixed_gap", "regime")
 
 
-def test_variants_that_make_no_sense_are_left_out():
+def test_variants_that_make_no_sense_are_left_out(tmp_path: Path):
     """A reward without deadlines cannot lose them; too many labels cannot be told."""
-    found, notes = variants_of(CHOOSING_TASKS["hard-regimes"])
+    hard = CHOOSING_TASKS["hard-regimes"]
+    found, notes = variants_of(hard)
     assert list(found) == [
         "full", "no regime embedding", "no replay balancing", "no target network", "no job ages",
+        "labels given",
     ]  # fmt: skip
     assert [note.partition(" is left out")[0] for note in notes] == [
-        "no deadline penalty", "no energy term", "labels given",
+        "no deadline penalty", "no energy term",
     ]  # fmt: skip
+    both = {"families": ["hard", "drift"]}
+    found, notes = variants_of(hard.changed(**both))
+    assert "labels given" not in found
+    assert notes[-1].startswith("labels given is left out: The regimes have 34 labels")
+    asked = AblationOptions(family="hard", variants=("labels given",), tables={"task": both})
+    with pytest.raises(YardmasterError, match="a chooser can be told 32"):
+        ablation_plan(tmp_path, asked)
+
+
+@pytest.mark.parametrize("family", ["rlmetadqn", "hard", "drift"])
+def test_every_family_can_be_told(tmp_path: Path, family: str):
+    """Labels tell all regimes of a family apart, within what an observation holds."""
+    plan, _ = ablation_plan(tmp_path, AblationOptions(family=family, variants=("labels given",)))
+    told = ChoosingEpisodes(plan.trainings[1].config.task, "val")
+    assert len(np.unique(told._labels, axis=0)) == len(told.regimes)
+    shown = told.prepared(1).facts[at.LABEL_AT : at.LABEL_AT + told.task.sight.labels]
+    assert shown.tolist() == told._labels[1].tolist()
 
 
 def test_choosers_are_tested_on_jobs_that_no_training_saw(tmp_path: Path, choosers: Path):
@@ -148,20 +169,21 @@ def test_killed_and_resumed_it_ends_the_same(choosers: Path, tmp_path: Path):
     assert resumed.is_complete
     assert resumed.trainings.failures == ()
     tables = [pl.read_parquet(tmp_path / name / "results.parquet") for name in ("whole", "killed")]
-    assert tables[0].drop("cell").equals(tables[1].drop("cell"))  # cells know their folder
+    assert tables[0].equals(tables[1])
     assert tables[0].height == 2 * 2 * (5 + 2)
 
     news: list[str] = []
     before = (tmp_path / "whole" / "results.parquet").read_bytes()
-    again = run_ablation(tmp_path / "whole", asked, workers=2, announce=news.append)
+    moved = (tmp_path / "whole").rename(tmp_path / "moved")
+    again = run_ablation(moved, asked, workers=2, announce=news.append)
     assert again.trainings.known == 2
     assert news == ["All 28 runs are known already; nothing to simulate."]
-    assert (tmp_path / "whole" / "results.parquet").read_bytes() == before
+    assert (moved / "results.parquet").read_bytes() == before
 
     learned = tables[0].drop_nulls("variant")
     assert set(learned["scheduler"]) == {"meta:full-0", "meta:no-replay-balancing-0"}
     assert set(learned["training_seed"]) == {0}
-    found = read_experiment(tmp_path / "whole").ablation
+    found = read_experiment(moved).ablation
     assert found is not None
     assert (found.variants, found.units) == (ONE, 1)
     assert {"mean_jct_s", "jain_jobs", "queue_exploded"} <= set(found.measures)

@@ -22,7 +22,7 @@ from itertools import count
 
 MOST_MEMBERS = 32
 """Schedulers on a menu at most."""
-MOST_LABELS = 16
+MOST_LABELS = 32
 """Numbers that name a regime, for choosers that are told."""
 MOST_TYPES = 32
 """GPU types of a cluster whose watts are known."""

@@ -119,10 +119,11 @@ def variants_of(task: ChoosingTask) -> tuple[dict[str, dict[str, Any]], tuple[st
             found[name] = {"task": {"reward": rest}}
         else:
             notes.append(f"{name} is left out: the reward has no term {term!r} to begin with.")
-    if _can_be_told(task):
+    too_many = _why_not_told(task)
+    if too_many is None:
         found["labels given"] = {"task": {"labelled": True}}
     else:
-        notes.append("labels given is left out: the regimes have more labels than can be told.")
+        notes.append(f"labels given is left out: {too_many}")
     return found, tuple(notes)
 
 
@@ -132,15 +133,15 @@ def _weights(task: ChoosingTask) -> Mapping[str, float]:
     return choosing_reward_of(task.reward).weights
 
 
-def _can_be_told(task: ChoosingTask) -> bool:
-    """Whether a chooser can be told the labels of all regimes."""
+def _why_not_told(task: ChoosingTask) -> str | None:
+    """Return why a chooser cannot be told the labels of all regimes; None if it can."""
     from yardmaster.envs.choosing.episodes import ChoosingEpisodes
 
     try:
         ChoosingEpisodes(task.changed(labelled=True), "val")
-    except YardmasterError:
-        return False
-    return True
+    except YardmasterError as error:
+        return str(error)
+    return None
 
 
 def ablation_plan(folder: Path, options: AblationOptions) -> tuple[Plan, tuple[str, ...]]:
@@ -155,7 +156,8 @@ def ablation_plan(folder: Path, options: AblationOptions) -> tuple[Plan, tuple[s
     found, notes = variants_of(_choosing_task(whole))
     for name in options.variants:
         if name not in found:
-            raise unknown("variant", name, found)
+            why_not = [note for note in notes if note.startswith(f"{name} is left out")]
+            raise YardmasterError(why_not[0]) if why_not else unknown("variant", name, found)
     kept = {
         name: tables
         for name, tables in found.items()
