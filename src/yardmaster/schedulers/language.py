@@ -74,7 +74,7 @@ META_PREFIX = "meta:"
 BANDIT_PREFIX = "bandit:"
 
 FILE_COPIES: dict[str, Path] = {}
-"""Path of a user's order file as written → the copy to load instead, when a run is made again."""
+"""Path of a user's file as written → the copy to load instead: of runs made again or elsewhere."""
 
 READS_RUN_TIMES = frozenset(
     {Discipline.EASY, Discipline.CONSERVATIVE, Discipline.ELASTIC, Discipline.DEFRAG}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from yardmaster.experiments.suite.batch import Kit, OtherCodeError, run_batch
 from yardmaster.experiments.suite.cells import cells_of
 from yardmaster.experiments.suite.fingerprints import code_fingerprint
 from yardmaster.experiments.suite.measuring import measured
-from yardmaster.schedulers.language import FILE_COPIES
+from yardmaster.schedulers.language import FILE_COPIES, order_files
 from yardmaster.schedulers.simulation import simulate
 from yardmaster.workloads.regimes import Regime, perturbed
 
@@ -88,17 +89,33 @@ def test_other_code_makes_no_runs(small):
 
 
 def test_files_travel_with_the_batch(tmp_path, small, kit, monkeypatch):
-    """An order that this machine does not have is run from the content that came along."""
+    """Orders, jobs and machines that this machine does not have are those that came along."""
     monkeypatch.setattr(module, "_unpacked", {})
-    file = tmp_path / "travels.py"
-    text = "def last(jobs):\n    return -jobs.submit_s\n"
-    file.write_text(text)
-    cells = cells_of(small.with_changes(schedulers=(f"{file}:last+skip",), seeds=1))
-    file.unlink()
-    monkeypatch.setitem(FILE_COPIES, str(file), file)
-    outcome = run_batch(Kit(kit.code, files={str(file): text.encode()}), cells)
-    assert not outcome.failures
-    assert FILE_COPIES[str(file)].read_text() == text
+    texts = {
+        str(tmp_path / "travels.py"): "def last(jobs):\n    return -jobs.submit_s\n",
+        str(tmp_path / "jobs.csv"): "submit_s,duration_s\n0,5\n1,7\n",
+        str(tmp_path / "two.toml"): '[[nodes]]\ncount = 2\ngpu_type = "V100"\ngpus = 1\n',
+        str(tmp_path / "few.toml"): "jobs = 3\nload = 0.5\n",
+    }
+    order, jobs, machines, recipe = texts
+    for name, text in texts.items():
+        Path(name).write_text(text)
+        monkeypatch.setitem(FILE_COPIES, name, Path(name))
+    own = [{"workload": one, "cluster": machines} for one in (jobs, recipe)]
+    whole = small.with_changes(schedulers=(f"{order}:last+skip",), seeds=1, workloads=own)
+    cells = cells_of(whole)
+    files = order_files(whole.schedulers) | whole.files()
+    sent = {name: path.read_bytes() for name, path in files.items()}
+    assert sorted(sent) == sorted(texts)
+    here = run_batch(kit, cells)
+    for name in texts:
+        Path(name).unlink()
+    assert len(run_batch(kit, cells).failures) == len(cells)
+    there = run_batch(Kit(kit.code, files=sent), cells)
+    assert not here.failures + there.failures
+    assert FILE_COPIES[order].read_text() == texts[order]
+    for one, other in zip(here.runs, there.runs, strict=True):
+        np.testing.assert_array_equal(one.numbers, other.numbers)
 
 
 def test_loading_is_not_counted(small, kit, monkeypatch):

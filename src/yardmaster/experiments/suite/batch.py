@@ -40,7 +40,8 @@ class Kit:
     Attributes:
         code: digest of the code that the cells were named after.
         compile_core: whether the core runs compiled.
-        files: users' orders and policies that other machines may not have, by the path written.
+        files: orders, policies, jobs and clusters that other machines may not have, by the path
+            written.
     """
 
     code: str
@@ -144,7 +145,7 @@ _unpacked: dict[str, str] = {}
 
 
 def _unpack(files: Mapping[str, bytes]) -> None:
-    """Put the files that came along where the scheduler language finds them."""
+    """Put the files that came along where schedulers and settings find them."""
     for place, content in files.items():
         digest = hashlib.sha256(content).hexdigest()
         if _unpacked.get(place) == digest:

@@ -181,6 +181,11 @@ class Suite(Document):
                 raise InvalidConfigError(self.name, [f"two workloads are called {setting.name!r}"])
             yield setting, part.disturbances()
 
+    def files(self) -> dict[str, Path]:
+        """Return the files of jobs and machines that it names, by the path written."""
+        every = [part.setting().files() for part in self.workloads]
+        return {name: path for files in every for name, path in files.items()}
+
     def seeds_of(self, setting: Setting) -> range:
         """Return the seeds to draw jobs with; a file has one workload whatever the seed."""
         is_fixed = isinstance(setting, OwnWorkload) and not setting.is_drawn
@@ -193,11 +198,6 @@ class Suite(Document):
             YardmasterError: with every name that cannot be read.
         """
         return parse_schedulers(self.schedulers)
-
-    def with_changes(self, **changes: Any) -> Suite:
-        """Return the document with some factors replaced; None leaves one as it is."""
-        given = {key: value for key, value in changes.items() if value is not None}
-        return validate(Suite, self.tables() | given, f"experiment {self.name}")
 
     def refuse_mistakes(self, where: str) -> None:
         """Make sure that every name means something: one of many runs is late to find that out.
@@ -224,6 +224,11 @@ class Suite(Document):
         if mistakes:
             raise InvalidConfigError(where, mistakes)
 
+    def with_changes(self, **changes: Any) -> Suite:
+        """Return the document with some factors replaced; None leaves one as it is."""
+        given = {key: value for key, value in changes.items() if value is not None}
+        return validate(Suite, self.tables() | given, f"experiment {self.name}")
+
     def tables(self) -> dict[str, Any]:
         """Return the document as a TOML file holds it."""
         return self.model_dump(mode="json", exclude_none=True)
@@ -233,11 +238,6 @@ class Suite(Document):
         return tomli_w.dumps(self.tables())
 
 
-@cache
-def _shipped() -> dict[str, Traversable]:
-    folder = resources.files("yardmaster.experiments.suite").joinpath("data")
-    files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
-    return {file.name.removesuffix(".toml"): file for file in files}
 def _mistakes(entry: str, attempt: Callable[[], object]) -> list[str]:
     """Return what is wrong with an entry of the document: nothing, or one thing."""
     try:
@@ -247,6 +247,11 @@ def _mistakes(entry: str, attempt: Callable[[], object]) -> list[str]:
     return []
 
 
+@cache
+def _shipped() -> dict[str, Traversable]:
+    folder = resources.files("yardmaster.experiments.suite").joinpath("data")
+    files = [file for file in folder.iterdir() if file.name.endswith(".toml")]
+    return {file.name.removesuffix(".toml"): file for file in files}
 
 
 def suite_names() -> tuple[str, ...]:

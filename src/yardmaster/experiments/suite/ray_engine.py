@@ -2,8 +2,8 @@
 
 Every batch is a task that Ray does not repeat by itself: what is lost with a worker or a machine
 comes back to `engines.carried_out`, which knows what to do. All machines need the same version of
-Yardmaster; each checks that before it works. Orders and policies travel with the tasks; files of
-jobs and clusters do not, and must lie where every machine finds them.
+Yardmaster; each checks that before it works. Files of orders, policies, jobs and clusters travel
+with the tasks: machines share nothing but the network.
 """
 
 from __future__ import annotations

@@ -288,7 +288,7 @@ class _Work:
         if name == "ray":
             from yardmaster.experiments.suite.ray_engine import RayEngine
 
-            files = order_files(self.suite.schedulers)
+            files = order_files(self.suite.schedulers) | self.suite.files()
             sent = {place: path.read_bytes() for place, path in files.items()}
             return RayEngine(Kit(kit.code, kit.compile_core, sent), workers, address)
         from yardmaster.experiments.suite.local_engine import LocalEngine

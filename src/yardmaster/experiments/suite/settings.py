@@ -12,6 +12,9 @@ from yardmaster.errors import YardmasterError
 from yardmaster.model.catalogue import load_cluster
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
+from yardmaster.schedulers.language import FILE_COPIES
+from yardmaster.workloads.recipes.arrivals import Replayed
+from yardmaster.workloads.recipes.document import find_recipe, is_recipe_file
 from yardmaster.workloads.sources import is_generated, load_workload
 
 OWN_FAMILY = "own"
@@ -86,7 +89,8 @@ class OwnWorkload:
             YardmasterError: if the workload has no such name or cannot be read.
         """
         gpus = self.machines().gpus
-        return load_workload(self.workload, jobs=self.count, seed=seed, gpus=gpus, load=self.load)
+        source = _found(self.workload)
+        return load_workload(source, jobs=self.count, seed=seed, gpus=gpus, load=self.load)
 
     def machines(self) -> Cluster:
         """Return the cluster.
@@ -94,7 +98,7 @@ class OwnWorkload:
         Raises:
             YardmasterError: if there is no such cluster.
         """
-        return load_cluster(self.cluster)
+        return load_cluster(_found(self.cluster))
 
     def table(self) -> dict[str, Any]:
         """Return plain values that determine jobs and machines: files by name and content."""
@@ -108,10 +112,26 @@ class OwnWorkload:
             "load": self.load,
         }
 
+    def files(self) -> dict[str, Path]:
+        """Return the files it is made of, by the path written, that other machines may lack.
+
+        A recipe that leans on a file of arrivals is not among them: it looks for that beside it.
+        """
+        named = [self.cluster]
+        is_recipe = is_recipe_file(self.workload)
+        if not is_recipe or not isinstance(find_recipe(self.workload).arrivals, Replayed):
+            named.append(self.workload)
+        return {name: path for name in named if (path := Path(name)).is_file()}
+
     @property
     def is_drawn(self) -> bool:
         """Whether every seed gives other jobs."""
         return is_generated(self.workload)
+
+
+def _found(source: str) -> str:
+    """Return where a file that is named lies: the copy in use, or where it was written."""
+    return str(FILE_COPIES.get(source, source))
 
 
 def _digest(source: str) -> str | None:
