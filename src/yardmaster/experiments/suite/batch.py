@@ -95,7 +95,7 @@ def run_batch(kit: Kit, batch: Sequence[Cell]) -> Outcome:
             if scene is None or not cell.shares_jobs_with(batch[place - 1]):
                 scene = None  # should drawing fail, the next cell must not see older jobs
                 begun = time.perf_counter()
-                scene = _scene(cell)
+                scene = scene_of(cell)
                 drawing_s += time.perf_counter() - begun
             runs.append(_run(cell, *scene, kit.compile_core))
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one, others go on)
@@ -103,7 +103,7 @@ def run_batch(kit: Kit, batch: Sequence[Cell]) -> Outcome:
     return Outcome(tuple(runs), tuple(failures), drawing_s)
 
 
-def _scene(cell: Cell) -> tuple[Workload, Cluster]:
+def scene_of(cell: Cell) -> tuple[Workload, Cluster]:
     """Draw the jobs of a cell and put up its machines."""
     jobs, machines = cell.setting.jobs(cell.seed), cell.setting.machines()
     return perturbed(jobs, machines, cell.perturbation, cell.seed)

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from yardmaster.engine.compilation import announcement, is_cached
+from yardmaster.engine.compilation import is_cached
+from yardmaster.engine.conditions import conditions_of
 from yardmaster.engine.replay import Compile
+from yardmaster.engine.requests import shapes_of
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.compare import COMPILE_ABOVE_JOB_RUNS, Progress
-from yardmaster.experiments.suite.batch import Failure, Kit, Outcome
+from yardmaster.experiments.suite.batch import Failure, Kit, Outcome, scene_of
 from yardmaster.experiments.suite.cells import Cell, batches_of, cells_of
 from yardmaster.experiments.suite.document import Suite
 from yardmaster.experiments.suite.engines import Engine, carried_out
@@ -33,8 +35,7 @@ from yardmaster.experiments.suite.results import is_fixed, results_table, write_
 from yardmaster.experiments.suite.store import Store, opened
 from yardmaster.experiments.training.folder import refuse_dry_overwrite, write_json
 from yardmaster.experiments.training.interruption import asked_to_stop
-from yardmaster.model.cluster import Cluster
-from yardmaster.model.workload import FloatArray, Workload
+from yardmaster.model.workload import FloatArray
 from yardmaster.schedulers.language import order_files
 from yardmaster.schedulers.simulation import simulate
 
@@ -53,6 +54,8 @@ UNUSUAL = 20.0
 BATCH_S = 0.3
 """What a batch should take: much more than handing it over, much less than anyone minds losing."""
 MOST_IN_BATCH = 64
+SOME_JOBS = 8
+"""Jobs with which everything that a run needs is compiled."""
 BATCHES_A_WORKER = 4
 """At least, so that nobody idles while the last ones run."""
 
@@ -80,10 +83,10 @@ def run_suite(
     suite: Suite,
     folder: Path,
     *,
+    source: str | None = None,
     engine: EngineName = "local",
     workers: int | None = None,
     address: str | None = None,
-    source: str | None = None,
     overwrite: bool = False,
     only_estimate: bool = False,
     progress: Progress | None = None,
@@ -95,10 +98,10 @@ def run_suite(
     Args:
         suite: the experiment.
         folder: where it lives; one that was interrupted goes on.
+        source: the file it was read from, for messages.
         engine: `local` processes or a `ray` cluster.
         workers: processes, or processors of the cluster, to use; by default all there are.
         address: the Ray cluster to use, such as `auto`; by default one is started here.
-        source: the file it was read from, for messages.
         overwrite: take the place of another experiment in the folder.
         only_estimate: say what there is to do and how long it will take, and do no more.
         progress: told how many of the runs that are to be made have been.
@@ -115,10 +118,10 @@ def run_suite(
     if address is not None and engine != "ray":
         raise YardmasterError("An address belongs to the engine ray: --engine ray --address auto.")
     refuse_dry_overwrite(overwrite=overwrite, only_estimate=only_estimate)
+    suite.refuse_mistakes(source or suite.name)
     cells = cells_of(suite)
     place = SuiteFolder(folder)
     with ExitStack() as stack:
-    suite.refuse_mistakes(source or suite.name)
         stack.enter_context(place.held())
         place.take_up(suite, overwrite=overwrite)
         store = stack.enter_context(opened(place.store))
@@ -258,21 +261,37 @@ class _Work:
             jobs = len(self.missing[0].setting.jobs(self.missing[0].seed))
             if jobs * len(self.missing) > COMPILE_ABOVE_JOB_RUNS:
                 compile_core = "always"
-        if compile_core == "always" and not is_cached():
-            self.announce(announcement("the simulation core"))
-        for scheduler in self.suite.schedulers:
-            if not is_fixed(scheduler):
-                with suppress(Exception):
-                    self._compile(scheduler)
+        choosing = [name for name in self.suite.schedulers if not is_fixed(name)]
+        if choosing or (compile_core == "always" and not (is_cached() and is_cached(is_real=True))):
+            fixed = [name for name in self.suite.schedulers if is_fixed(name)]
+            self._compile([*choosing, *(fixed[:1] if compile_core == "always" else ())])
         return Kit(code_fingerprint(), compile_core)
 
-    def _compile(self, scheduler: str) -> None:
-        """Let machine code be made that processes would otherwise each make, unannounced."""
-        each = np.arange(1.0, 4.0)
-        jobs = Workload.of(
-            submit_s=np.zeros(3), duration_s=each, estimate_s=each, deadline_s=2 * each
-        )
-        simulate(jobs, Cluster.pool(1), scheduler, announce=self.announce)
+    def _compile(self, schedulers: Sequence[str]) -> None:
+        """Let machine code be made that processes would otherwise each make, unannounced.
+
+        There is a core for equal GPUs that never fail, and one for everything else: the beginning
+        of one run of either kind has all made that is needed.
+        """
+        seen: set[bool] = set()
+        alike: dict[object, Cell] = {}
+        for cell in self.missing:
+            alike.setdefault((id(cell.setting), cell.perturbation), cell)
+        for cell in alike.values():
+            if len(seen) == 2:
+                return
+            with suppress(Exception):  # the cells will fail and say why
+                jobs, machines = scene_of(cell)
+                is_real = conditions_of(jobs, machines, shapes_of(jobs, machines)) is not None
+                if is_real in seen:
+                    continue
+                seen.add(is_real)
+                some_s = float(jobs.submit_s[min(SOME_JOBS, len(jobs) - 1)])
+                for name in schedulers:
+                    simulate(
+                        jobs, machines, name, until_s=some_s, compile_core="always",
+                        announce=self.announce,
+                    )  # fmt: skip
 
     def _tell_estimate(self, rest: int, cell_s: float, workers: int, engine: str) -> None:
         self.estimate_s = rest * cell_s / workers
