@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,18 @@ def test_the_terminal_table_fits(table, width):
     assert max(map(len, lines)) <= width
     starts = [line for line in lines if re.match(r"^[★ ]  \S", line)]
     assert len([line for line in starts if "[" in line]) == len(table.rows)
+
+
+def test_a_long_name_pushes_no_column_out(table):
+    """It goes on in the next line, and what fits beside the other names still does."""
+    first, *rest = table.rows
+    long = replace(table, rows=((first[0]._replace(text="n" * 90), *first[1:]), *rest))
+    text = to_terminal(long, width=140)
+    assert ("n" * 48) in text
+    assert ("n" * 49) not in text
+    named = first[0]._replace(text="n" * 48)
+    beside = to_terminal(replace(table, rows=((named, *first[1:]), *rest)), width=140)
+    assert text.splitlines()[-1] == beside.splitlines()[-1]
 
 
 def test_columns_left_out_are_named(table):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 TERMINAL_WIDTH = 120
 """Columns to fill where the width of the reader's terminal is unknown, as in a pipe."""
+WIDEST_NAME = 48
+"""Characters of a row's name in a terminal, beyond which it goes on in the next line."""
 NARROWEST_HEADER = 8
 _STYLES = {"better": "green", "worse": "red", "strong": "bold", "": ""}
 
@@ -90,12 +92,15 @@ def _rich(table: Table) -> RichTable:
     from rich.text import Text
 
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    # One long name must not push out every column that could be left out.
+    yields = any(column.importance > 0 for column in table.columns)
     for place, column in enumerate(table.columns):
         widest = max((len(row[place].text) for row in table.rows), default=0)
         lines = textwrap.wrap(column.header, max(widest, NARROWEST_HEADER), break_long_words=False)
         drawn.add_column(
-            Text("\n".join(lines)), justify=column.align, overflow="fold", vertical="bottom"
-        )
+            Text("\n".join(lines)), justify=column.align, overflow="fold", vertical="bottom",
+            max_width=WIDEST_NAME if place == 0 and yields else None,
+        )  # fmt: skip
     for row in table.rows:
         drawn.add_row(*(Text(cell.text, style=_STYLES[cell.tone]) for cell in row))
     return drawn

@@ -20,9 +20,10 @@ def test_a_look_does_not_depend_on_the_order():
 
 
 def test_names_are_short_where_that_is_clear():
-    """Of a learned scheduler the file is named; where that is ambiguous, the whole path."""
+    """Of files the path is left out, of bandits the menu; where that is ambiguous, nothing."""
     assert short_names(["meta:runs/a/best.npz", "sjf+easy"]) == ["meta:best", "sjf+easy"]
     assert short_names(["meta:runs/a/policy.npz"]) == ["meta:a"]
     both = short_names(["meta:a/x.npz", "meta:b/x.npz"])
     assert both == ["meta:a/x.npz", "meta:b/x.npz"]
     assert len(short_names(["x" * 80])[0]) == 26
+    assert short_names(["bandit:exp3=sjf/edf", "bandit:random"]) == ["bandit:exp3", "bandit:random"]

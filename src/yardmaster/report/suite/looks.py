@@ -15,6 +15,7 @@ from yardmaster.experiments.suite.results import is_fixed
 from yardmaster.metrics.statistics import Interval
 from yardmaster.report.series import Look
 from yardmaster.report.values import plain, shortened
+from yardmaster.schedulers.language import BANDIT_PREFIX
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,7 @@ def looks_of(schedulers: Iterable[str]) -> dict[str, Look]:
 
 
 def short_names(schedulers: Sequence[str]) -> list[str]:
-    """Return names that fit a figure: of learned schedulers the name of the file, not its path."""
+    """Return names that fit a figure: files without their path, bandits without their menu."""
     shorter = [_without_path(name) for name in schedulers]
     if len(set(shorter)) < len(shorter):
         shorter = list(schedulers)
@@ -56,6 +57,8 @@ def short_names(schedulers: Sequence[str]) -> list[str]:
 
 
 def _without_path(name: str) -> str:
+    if name.startswith(BANDIT_PREFIX):
+        return name.partition("=")[0]
     kind, colon, path = name.partition(":")
     if not colon or "/" not in path:
         return name
