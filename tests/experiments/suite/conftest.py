@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from yardmaster.experiments.suite.document import Suite, load_suite
@@ -27,9 +25,9 @@ jobs = 40
 """
 
 
-@pytest.fixture
-def small(tmp_path: Path) -> Suite:
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Suite:
     """Return an experiment of 2 regimes × 3 disturbances + 1 workload, 2 seeds, 2 schedulers."""
-    path = tmp_path / "small.toml"
+    path = tmp_path_factory.mktemp("document") / "small.toml"
     path.write_text(DOCUMENT)
     return load_suite(path)

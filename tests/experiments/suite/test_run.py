@@ -35,7 +35,8 @@ COMMAND = (sys.executable, "-m", "yardmaster", "experiment", "run")
 
 
 def run(suite: Suite, folder: Path, **options):
-    return run_suite(suite, folder, **({"workers": 2} | options))
+    """Run an experiment with one process, which starts sooner than two."""
+    return run_suite(suite, folder, **({"workers": 1} | options))
 
 
 def bytes_of(folder: Path) -> bytes:
@@ -55,12 +56,20 @@ def kept(folder: Path) -> int:
         connection.close()
 
 
-@pytest.fixture
-def slow(tmp_path: Path, small: Suite) -> Suite:
+@pytest.fixture(scope="module")
+def slow(small: Suite, tmp_path_factory: pytest.TempPathFactory) -> Suite:
     """Return an experiment of 112 runs, half of which take 20 ms."""
-    file = tmp_path / "slow.py"
+    file = tmp_path_factory.mktemp("slow") / "slow.py"
     file.write_text(SLOW)
     return small.with_changes(schedulers=("sjf+skip", f"{file}:slow+skip"), seeds=8)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(slow: Suite, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return the table of that experiment, made in one go."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "whole"
+    run(slow, folder, workers=2)
+    return bytes_of(folder)
 
 
 def test_a_run_from_start_to_table(small, tmp_path):
@@ -68,7 +77,7 @@ def test_a_run_from_start_to_table(small, tmp_path):
     news: list[str] = []
     steps: list[tuple[int, int]] = []
     first = run(
-        small, tmp_path / "one", announce=news.append,
+        small, tmp_path / "one", workers=2, announce=news.append,
         progress=lambda _, done, total: steps.append((done, total)),
     )  # fmt: skip
     assert (first.cells, first.made, first.reused) == (28, 28, 0)
@@ -88,20 +97,19 @@ def test_a_run_from_start_to_table(small, tmp_path):
     assert not (tmp_path / "one" / "failures.json").exists()
 
 
-def test_killed_at_random_moments(slow, tmp_path):
+def test_killed_at_random_moments(slow, undisturbed, tmp_path):
     """All processes are killed (-9), again and again: nothing kept is lost, the table the same."""
-    run(slow, tmp_path / "whole")
     document = tmp_path / "slow.toml"
     document.write_text(slow.to_toml())
     folder = tmp_path / "killed"
     dice = random.Random(time.time_ns())
     before = 0
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen(
             [*COMMAND, document, "-o", folder, "-q", "--workers", "2"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-        wanted = before + dice.randint(0, 20)
+        wanted = before + dice.randint(1, 30)
         while process.poll() is None and kept(folder) < wanted:
             time.sleep(0.002)
         time.sleep(dice.random() * 0.1)
@@ -113,10 +121,10 @@ def test_killed_at_random_moments(slow, tmp_path):
     result = run(slow, folder)
     assert result.reused == before
     assert result.made == 112 - before
-    assert bytes_of(folder) == bytes_of(tmp_path / "whole")
+    assert bytes_of(folder) == undisturbed
 
 
-def test_interrupted_politely(slow, tmp_path):
+def test_interrupted_politely(slow, undisturbed, tmp_path):
     """Ctrl-C finishes what is under way, says how to go on, and leaves with 130."""
     document = tmp_path / "slow.toml"
     document.write_text(slow.to_toml())
@@ -137,8 +145,7 @@ def test_interrupted_politely(slow, tmp_path):
     before = kept(folder)
     assert 20 <= before < 112
     assert run(slow, folder).reused == before
-    run(slow, tmp_path / "whole")
-    assert bytes_of(folder) == bytes_of(tmp_path / "whole")
+    assert bytes_of(folder) == undisturbed
 
 
 def test_failures_are_listed_and_the_rest_is_made(small, tmp_path):
