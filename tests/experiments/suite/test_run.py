@@ -19,6 +19,7 @@ import pytest
 
 import yardmaster
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.suite import run as module
 from yardmaster.experiments.suite.document import Suite, load_suite
 from yardmaster.experiments.suite.run import duration, run_suite
 
@@ -185,6 +186,25 @@ def test_an_estimate_makes_no_more_than_samples(small, tmp_path):
     assert 0 < result.made <= 4
     assert not result.is_complete
     assert not (tmp_path / "out" / "results.parquet").exists()
+
+
+def test_both_cores_are_compiled_before_processes_start(small, tmp_path, monkeypatch):
+    """One run on equal GPUs that never fail, and one elsewhere, by whoever needs to be compiled."""
+    begun: list[tuple[str, bool]] = []
+
+    def begin(_jobs, machines, name, **_options):
+        begun.append((name, bool(machines.site.failures.outages)))
+
+    monkeypatch.setattr(module, "simulate", begin)
+    monkeypatch.setattr(module._Work, "_make", lambda *_given, **_options: None)
+    names = ("sjf+skip", "bandit:random", "fifo+skip")
+    run(small.with_changes(schedulers=names), tmp_path / "few", only_estimate=True)
+    assert sorted(begun) == [("bandit:random", False), ("bandit:random", True)]
+    monkeypatch.setattr(module, "COMPILE_ABOVE_JOB_RUNS", 0)
+    monkeypatch.setattr(module, "is_cached", lambda **_options: False)
+    begun.clear()
+    run(small, tmp_path / "many", only_estimate=True)
+    assert sorted(begun) == [("sjf+skip", False), ("sjf+skip", True)]
 
 
 def test_editing_one_order_makes_its_runs_again(small, tmp_path):

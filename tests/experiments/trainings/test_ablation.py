@@ -139,7 +139,7 @@ def killed(folder: Path, choosers: Path) -> None:
     command = [
         sys.executable, "-m", "yardmaster", "experiment", "ablation", "-o", str(folder), "--config",
         str(choosers), "--seeds", "1", "--steps", "1024", "--test-seeds", "2", "--variants", ONE[0],
-        "--workers", "2", "--quiet",
+        "--workers", "1", "--quiet",
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 240
@@ -158,7 +158,7 @@ def test_killed_and_resumed_it_ends_the_same(choosers: Path, tmp_path: Path):
     """A study that was killed with -9 goes on to the table of one that never was."""
     asked = options(choosers)
     trained_here(tmp_path / "whole", asked)
-    first = run_ablation(tmp_path / "whole", asked, workers=2)
+    first = run_ablation(tmp_path / "whole", asked, workers=1)
     assert first.is_complete
     assert (first.trainings.known, first.trainings.failures) == (2, ())
     killed(tmp_path / "killed", choosers)
@@ -175,7 +175,7 @@ def test_killed_and_resumed_it_ends_the_same(choosers: Path, tmp_path: Path):
     news: list[str] = []
     before = (tmp_path / "whole" / "results.parquet").read_bytes()
     moved = (tmp_path / "whole").rename(tmp_path / "moved")
-    again = run_ablation(moved, asked, workers=2, announce=news.append)
+    again = run_ablation(moved, asked, workers=1, announce=news.append)
     assert again.trainings.known == 2
     assert news == ["All 28 runs are known already; nothing to simulate."]
     assert (moved / "results.parquet").read_bytes() == before

@@ -130,8 +130,8 @@ def bandit_chooser(text: str) -> BanditChooser:
 
 def _read_by(menu: Sequence[str]) -> str:
     """Return which run times the schedulers of a menu read, as `ChoiceSight` names them."""
-    from yardmaster.schedulers.language import RunTimes
     from yardmaster.schedulers.meta.menu import members_of
+    from yardmaster.schedulers.views import RunTimes
 
     sources = {one.run_times for one in members_of(menu) if one.reads_run_times}
     if not sources:
