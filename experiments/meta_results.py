@@ -213,7 +213,7 @@ def _kind(name: str, objective: str) -> str:
     _study, trained_for, which = Path(name).stem.rsplit("-", 2)
     if trained_for != objective:
         return ""
-    return "**PPO meta-policy**" if which == "ppo" else "**MetaDQN**"
+    return "**PPO meta-policy**" if which.startswith("ppo") else "**MetaDQN**"
 
 
 def page(studies: dict[str, pl.DataFrame], choosers: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,8 @@ from yardmaster.agents.off_policy import (
     follow,
     random_legal,
 )
-from yardmaster.envs.protocol import Batch
+from yardmaster.agents.resident_memories import ResidentMemory
+from yardmaster.agents.tensors import ResidentBatch
 from yardmaster.names import unknown
 
 LOSSES = {"huber": nn.functional.smooth_l1_loss, "mse": nn.functional.mse_loss}
@@ -99,9 +101,7 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
 
     network: QNetwork
 
-    def __init__(
-        self, batch: Batch, settings: D3QNSettings, seed: int, device: str = "cpu"
-    ) -> None:
+    def __init__(self, batch: Any, settings: D3QNSettings, seed: int, device: str = "cpu") -> None:
         memory = self.memory_for(batch, settings)
         super().__init__(batch, settings, seed, memory, n_step=settings.n_step, device=device)
         network = q_network(settings.network, batch.layout, seed, dueling=True)
@@ -112,8 +112,10 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
         )
 
     @classmethod
-    def memory_for(cls, batch: Batch, settings: D3QNSettings) -> Memory:
+    def memory_for(cls, batch: Any, settings: D3QNSettings) -> Memory | ResidentMemory:
         """Return room for what is to be remembered."""
+        if isinstance(batch, ResidentBatch):
+            return ResidentMemory(settings.memory_size, batch.layout, 1, batch.device)
         return Memory(settings.memory_size, batch.layout)
 
     def saved(self) -> dict[str, nn.Module | torch.optim.Optimizer]:
@@ -131,26 +133,31 @@ class D3QN(OffPolicyLearner[D3QNSettings]):
             actions[exploring] = random_legal(self.batch.masks[exploring], self.dice)
         return actions
 
-    def learn(self) -> dict[str, float]:
+    def valued(self, network: QNetwork, observations: Tensor, masks: Tensor) -> Tensor:
+        """Return what a network says that every action is worth."""
+        return network.values(observations, masks)
+
+    def learn(self) -> dict[str, Any]:
         """Move the values of remembered actions towards what came of them."""
         drawn, returns = self.sample()
         with torch.no_grad():
             # Double: one network picks the action, the other says what it is worth, so that an
             # action is not picked for being overestimated and then believed.
             picked = masking.greedy(
-                self.network.values(drawn.next_observations, drawn.next_masks), drawn.next_masks
+                self.valued(self.network, drawn.next_observations, drawn.next_masks),
+                drawn.next_masks,
             )
-            following = self.target.values(drawn.next_observations, drawn.next_masks)
+            following = self.valued(self.target, drawn.next_observations, drawn.next_masks)
             aims = returns + drawn.bootstrap * at(following, picked)
-        values = at(self.network.values(drawn.observations, drawn.masks), drawn.actions)
+        values = at(self.valued(self.network, drawn.observations, drawn.masks), drawn.actions)
         loss = LOSSES[self.settings.loss](values, aims)
         self.descend(loss, self.optimiser)
         if self.gradient_steps % self.settings.target_every == 0:
             follow(self.target, self.network, self.settings.tau)
         return {
-            "loss": loss.item(),
-            "q_mean": values.mean().item() / self.scale,
-            "td_error": (aims - values).abs().mean().item() / self.scale,
+            "loss": self.told(loss),
+            "q_mean": self.told(values.mean()) / self.scale,
+            "td_error": self.told((aims - values).abs().mean()) / self.scale,
             "epsilon": self.settings.epsilon(self.steps),
         }
 

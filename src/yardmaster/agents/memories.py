@@ -73,8 +73,8 @@ class Sample:
     terminated: torch.Tensor
     weights: torch.Tensor
     """(rows,) what each counts in the loss, at most 1, to undo that some are drawn more often."""
-    rows: Rows
-    """Where they stand in the memory."""
+    rows: Any
+    """Where they stand in the memory, an array or a tensor."""
 
     def to(self, device: torch.device) -> Sample:
         """Return them on another device; where they stand in the memory stays here."""

@@ -17,7 +17,9 @@ from torch import Tensor, nn
 from yardmaster.agents.advantages import returns_to_go, step_discounts
 from yardmaster.agents.memories import Memory, NSteps, Sample
 from yardmaster.agents.networks import NetworkSettings
-from yardmaster.envs.protocol import Batch
+from yardmaster.agents.resident_memories import ResidentMemory, ResidentNSteps
+from yardmaster.agents.resident_memories import random_legal as random_legal_there
+from yardmaster.agents.tensors import ResidentBatch, as_tensor
 from yardmaster.errors import InvalidConfigError
 
 Bools = npt.NDArray[np.bool_]
@@ -125,19 +127,19 @@ class OffPolicyLearner(ABC, Generic[Settings]):
 
     def __init__(
         self,
-        batch: Batch,
+        batch: Any,
         settings: Settings,
         seed: int,
-        memory: Memory,
+        memory: Memory | ResidentMemory,
         *,
         n_step: int = 1,
         device: str = "cpu",
     ) -> None:
         self.batch = batch
         self.device = torch.device(device)
-        """Where networks are and learn; the memory stays on the host."""
+        """Where networks are and learn; the memory is where the environments are."""
         self.settings = settings
-        self.memory = memory
+        self.memory: Any = memory
         self.dice = np.random.default_rng(seed)
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.steps = 0
@@ -146,16 +148,22 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         self.scale = settings.reward_scale or 1.0
         """What rewards are multiplied by."""
         self._is_warm = False
-        self._seen: list[tuple[Reals, Reals, Bools]] = []
-        self._open = NSteps(n_step, batch.size, batch.layout)
+        self._seen: list[tuple[Any, Any, Any]] = []
+        self.is_resident = isinstance(batch, ResidentBatch)
+        """Whether environments and memory are on a GPU: nothing then goes back and forth."""
+        self._open: Any = (
+            ResidentNSteps(n_step, batch.size, batch.layout, self.device)
+            if self.is_resident
+            else NSteps(n_step, batch.size, batch.layout)
+        )
         batch.reset(seed, staggered=True)
 
     @abstractmethod
-    def choose(self) -> Rows:
+    def choose(self) -> Any:
         """Return what to do next in every environment, exploring."""
 
     @abstractmethod
-    def learn(self) -> dict[str, float]:
+    def learn(self) -> dict[str, Any]:
         """Take one gradient step; return scalars by name."""
 
     @abstractmethod
@@ -169,7 +177,7 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         """Gather some steps and learn from the memory; return scalars by name."""
         self.network.train()  # whoever judged it since may have switched its noise off
         rounds = math.ceil(self.settings.steps_per_update / self.batch.size)
-        learned: list[dict[str, float]] = []
+        learned: list[dict[str, Any]] = []
         tally = Tally()
         for done in range(rounds):
             self._step(tally)
@@ -179,13 +187,25 @@ class OffPolicyLearner(ABC, Generic[Settings]):
                 for _ in range(due):
                     self.gradient_steps += 1
                     learned.append(self.learn())
+        if self.is_resident:
+            tally.settle(*self.batch.finished())
         names = learned[0] if learned else {}
-        means = {name: float(np.mean([one[name] for one in learned])) for name in names}
+        means = {name: _mean([one[name] for one in learned]) for name in names}
         return tally.scalars() | {"memory": float(self.memory.filled)} | means
+
+    def told(self, figure: Tensor) -> Any:
+        """Return a figure for people; on a GPU nobody waits for it before the update is over."""
+        return figure.detach() if self.is_resident else figure.item()
+
+    def _at_random(self) -> Any:
+        """Return any legal action for every environment."""
+        if self.is_resident:
+            return random_legal_there(self.batch.masks, self.generator)
+        return random_legal(self.batch.masks, self.dice)
 
     def _step(self, tally: Tally) -> None:
         batch, settings = self.batch, self.settings
-        actions = self.choose() if self._is_warm else random_legal(batch.masks, self.dice)
+        actions = self.choose() if self._is_warm else self._at_random()
         self._open.begin(batch, actions)
         batch.step(actions)
         discounts = step_discounts(batch.elapsed_s, settings.gamma, settings.discount_per_s)
@@ -194,7 +214,7 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         tally.count(batch, actions)
         if not self._is_warm:
             ended = batch.terminated | batch.truncated
-            self._seen.append((batch.rewards.copy(), discounts, ended))
+            self._seen.append((batch.rewards + 0.0, discounts, ended))
 
     def _may_learn(self) -> bool:
         if self._is_warm:
@@ -202,10 +222,11 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         enough = self.memory.filled >= self.settings.batch_size
         if self.steps < self.settings.warmup_steps or not enough:
             return False
-        rewards, discounts, ended = (np.array(column) for column in zip(*self._seen, strict=True))
-        returns = returns_to_go(rewards, np.zeros_like(rewards), discounts, ended)
+        together: Any = torch.stack if self.is_resident else np.array
+        rewards, discounts, ended = (together(column) for column in zip(*self._seen, strict=True))
+        returns = returns_to_go(rewards, rewards * 0.0, discounts, ended)
         if self.settings.reward_scale is None:
-            size = float(np.sqrt(np.mean(returns**2)))
+            size = math.sqrt(float((returns**2).mean()))
             self.scale = 1.0 / size if size > 0.0 else 1.0
         self.warm(returns * self.scale)
         self._seen.clear()
@@ -214,14 +235,17 @@ class OffPolicyLearner(ABC, Generic[Settings]):
 
     def sample(self, beta: float = 1.0) -> tuple[Sample, Tensor]:
         """Draw a batch from the memory; return it, and its returns in the learner's scale."""
-        drawn = self.memory.sample(self.settings.batch_size, self.dice, beta)
-        drawn = drawn.to(self.device)
+        count = self.settings.batch_size
+        if self.is_resident:
+            drawn: Sample = self.memory.sample(count, self.generator)
+        else:
+            drawn = self.memory.sample(count, self.dice, beta).to(self.device)
         return drawn, drawn.returns * self.scale
 
     def seen(self) -> tuple[Tensor, Tensor]:
         """Return what the environments show now, and what is legal in them."""
-        observations = torch.from_numpy(self.batch.observations).to(self.device)
-        return observations, torch.from_numpy(self.batch.masks).to(self.device)
+        observations = as_tensor(self.batch.observations).to(self.device)
+        return observations, as_tensor(self.batch.masks).to(self.device)
 
     def descend(self, loss: Tensor, optimiser: torch.optim.Optimizer) -> None:
         """Take one step of an optimiser down the gradient of a loss."""
@@ -252,6 +276,8 @@ class OffPolicyLearner(ABC, Generic[Settings]):
             part.load_state_dict(state[name])
         for name in self._PLAIN:
             setattr(self, name, copy.deepcopy(state[name]))
+        if self.is_resident:
+            self._seen = [tuple(part.to(self.device) for part in one) for one in self._seen]
         self.memory.load(state["memory"])
         self._open.load(state["open"])
         self.batch.restore(state["batch"])
@@ -266,21 +292,38 @@ class Tally:
         self._steps = 0
         self._noops = 0
         self._returns: list[float] = []
+        self._finished: tuple[float, float] | None = None
 
-    def count(self, batch: Batch, actions: Rows) -> None:
+    def settle(self, episodes: float, returns: float) -> None:
+        """Take in how many episodes ended on a GPU, and the sum of their returns."""
+        self._finished = episodes, returns
+
+    def count(self, batch: Any, actions: Any) -> None:
         """Take in one step of the batch."""
         self._steps += batch.size
+        if isinstance(batch, ResidentBatch):
+            return  # there episodes are counted, and no scheduler is a no-op
         self._noops += int((actions == batch.layout.window).sum())
         ended = batch.terminated | batch.truncated
         self._returns += batch.episode_returns[ended].tolist()
 
     def scalars(self) -> dict[str, float]:
         """Return the scalars; the mean return only if an episode ended."""
+        count, total = self._finished or (float(len(self._returns)), 0.0)
         scalars = {
             "steps": float(self._steps),
             "noop_share": self._noops / self._steps,
-            "episodes": float(len(self._returns)),
+            "episodes": count,
         }
-        if self._returns:
-            scalars["episode_return"] = float(np.mean(self._returns))
+        if count:
+            scalars["episode_return"] = (
+                float(np.mean(self._returns)) if self._finished is None else total / count
+            )
         return scalars
+
+
+def _mean(figures: list[Any]) -> float:
+    """Return the mean of numbers, or of tensors of one number each."""
+    if isinstance(figures[0], Tensor):
+        return float(torch.stack(figures).mean())
+    return float(np.mean(figures))

@@ -11,6 +11,9 @@ from torch import Tensor
 
 from yardmaster.engine.gpu.availability import is_simulated
 from yardmaster.engine.picking.places import End
+from yardmaster.envs.choosing.episodes import ChoosingEpisodes
+from yardmaster.envs.choosing.gpu_batch import ChoosingGpuBatch
+from yardmaster.envs.choosing.task import ChoosingTask
 from yardmaster.envs.episodes import Episodes
 from yardmaster.envs.gpu_batch import DrawnBatch, GpuBatch, KeptBatch
 from yardmaster.envs.scene_batch import SceneBatch, SceneEpisodes
@@ -74,6 +77,11 @@ class ResidentBatch:
         return self.batch.task
 
     @property
+    def episodes(self) -> Any:
+        """Where the environments' regimes and jobs come from; drawn ones have none."""
+        return self.batch.episodes
+
+    @property
     def elapsed_s(self) -> Tensor:
         """(size,) time that passed in the last step, in units of its kind of episode."""
         return self._elapsed_s / self._unit_s
@@ -133,14 +141,23 @@ class ResidentBatch:
 
 
 def open_resident(
-    task: Task, *, size: int, seed: int = 0, announce: Callable[[str], None] | None = None
+    task: Task | ChoosingTask,
+    *,
+    size: int,
+    seed: int = 0,
+    announce: Callable[[str], None] | None = None,
 ) -> ResidentBatch:
     """Open environments of a task's training episodes on the GPU, already in their first ones.
 
     Raises:
         YardmasterError: if there is no GPU, or the environments are no multiple of 32.
     """
-    batch = ResidentBatch(KeptBatch(Episodes(task, "train"), size, announce=announce))
+    there: GpuBatch
+    if isinstance(task, ChoosingTask):
+        there = ChoosingGpuBatch(ChoosingEpisodes(task, "train"), size, announce=announce)
+    else:
+        there = KeptBatch(Episodes(task, "train"), size, announce=announce)
+    batch = ResidentBatch(there)
     batch.reset(seed)
     return batch
 

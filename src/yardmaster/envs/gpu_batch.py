@@ -20,12 +20,10 @@ from yardmaster.engine.gpu.alignment import aligned, common
 from yardmaster.engine.gpu.availability import require_gpu
 from yardmaster.engine.gpu.picking import TALLY, compiled
 from yardmaster.engine.picking.features import CARDS
-from yardmaster.engine.picking.layout import Layout
-from yardmaster.engine.picking.sight import Sight
 from yardmaster.envs.episodes import Episodes
 from yardmaster.envs.scenes import SceneRows, SceneTask
 from yardmaster.errors import YardmasterError
-from yardmaster.model.workload import FloatArray, IntArray
+from yardmaster.model.workload import FloatArray
 
 
 class GpuBatch(ABC):
@@ -33,22 +31,34 @@ class GpuBatch(ABC):
 
     task: Any
     """What is played."""
+    episodes: Any
+    """Those that are laid out in advance, if any are."""
+    TALLIED: tuple[str, ...] = TALLY
+    """What is added up over the episodes that ended."""
 
     def __init__(
         self,
         size: int,
-        sight: Sight,
-        rules: IntArray,
+        layout: Any,
+        kernels: Callable[[], Any],
         scales: FloatArray,
         *,
         widths: Mapping[str, int],
-        constants: Mapping[int, int],
         groups: int,
-        is_real: bool,
         can_cut: bool,
         announce: Callable[[str], None] | None,
     ) -> None:
         """Lay out so many environments on the GPU.
+
+        Args:
+            size: environments.
+            layout: where everything stands in an observation.
+            kernels: compiles what steps them.
+            scales: reals that say what the task is.
+            widths: words that an environment has of each kind.
+            groups: kinds of episodes.
+            can_cut: whether episodes can be cut off before their end.
+            announce: told that compiling takes a while.
 
         Raises:
             YardmasterError: if there is no GPU, or the environments do not fill tiles.
@@ -60,14 +70,14 @@ class GpuBatch(ABC):
                 f" got {size}."
             )
         self.size = size
-        self.layout: Layout = sight.layout()
+        self.layout = layout
         self.can_cut = can_cut
         """Whether episodes can be cut off before their end."""
         self.group_count = groups
         """Kinds of episodes."""
         if announce is not None:
             announce("Compiling the environment for the GPU (up to a minute) …")
-        self._kernels = compiled(rules, constants, is_real=is_real)
+        self._kernels = kernels()
         self._scales = self.to_gpu(scales)
         self.time_units_s = np.ones(groups)
         """Of every kind of episode, seconds that count as one where the future is discounted."""
@@ -104,7 +114,7 @@ class GpuBatch(ABC):
         self._seeds = self.to_gpu(np.zeros(size, dtype=np.int64))
         self._begun = self.to_gpu(np.zeros(size, dtype=np.int64))
         self.episode_numbers = self.to_gpu(np.zeros(size, dtype=np.int64))
-        self.tally = self.to_gpu(np.zeros((self.group_count, len(TALLY))))
+        self.tally = self.to_gpu(np.zeros((self.group_count, len(self.TALLIED))))
 
     def to_gpu(self, array: npt.NDArray[Any]) -> Any:
         """Return a copy on the GPU."""
@@ -116,7 +126,7 @@ class GpuBatch(ABC):
 
     @property
     def _threads(self) -> int:
-        return min(self.size, self._kernels.threads)
+        return min(self.size, int(self._kernels.threads))
 
     @abstractmethod
     def _begin_ended(self) -> None:
@@ -168,7 +178,7 @@ class GpuBatch(ABC):
         """Return the sums over episodes that ended since the last time, an entry per group."""
         sums = self.tally.copy_to_host()
         self.tally.copy_to_device(np.zeros_like(sums))
-        self.last_tally = dict(zip(TALLY, sums.T, strict=True))
+        self.last_tally = dict(zip(self.TALLIED, sums.T, strict=True))
         return self.last_tally
 
     _KEPT = (
@@ -203,19 +213,18 @@ class KeptBatch(GpuBatch):
         names = ("ints", "reals", "facts", "cards")
         widths = {name: part.shape[1] for name, part in zip(names, bank, strict=True)}
         task = episodes.task
+        is_real = any(one.is_real for one in prepared)
         super().__init__(
             size,
-            task.sight,
-            episodes.rules(),
+            task.sight.layout(),
+            lambda: compiled(episodes.rules(), common(bank[0]), is_real=is_real),
             episodes.scales()[None],
             widths=widths
             | {
                 "book": max(one.book_length for one in prepared),
                 "purse": max(one.purse_length for one in prepared),
             },
-            constants=common(bank[0]),
             groups=1,
-            is_real=any(one.is_real for one in prepared),
             # Who is asked after every event may wait for ever, and leave jobs behind.
             can_cut=bool(task.max_steps or task.time_limit_s or task.horizon_factor)
             or task.sight.pace == "event",
@@ -246,8 +255,8 @@ class DrawnBatch(GpuBatch):
         self.rows = rows
         super().__init__(
             size,
-            task.sight,
-            task.rules(),
+            task.sight.layout(),
+            lambda: compiled(task.rules(), common(rows.bank_ints), is_real=False),
             task.scales(rows.names),
             widths={
                 "ints": rows.bank_ints.shape[1],
@@ -257,9 +266,7 @@ class DrawnBatch(GpuBatch):
                 "book": rows.book_length,
                 "purse": rows.purse_length,
             },
-            constants=common(rows.bank_ints),
             groups=len(rows.names),
-            is_real=False,
             can_cut=False,
             announce=announce,
         )

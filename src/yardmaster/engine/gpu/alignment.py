@@ -37,6 +37,9 @@ def aligned(simulations: Sequence[Simulation]) -> tuple[IntArray, npt.NDArray[np
     headers = [row[: at.HEADER].copy() for row in ints]
     new_ints = _moved(ints, headers, at.HEADER, _INT_TABLES)
     new_reals = _moved(reals, headers, at.REALS_HEADER, _REAL_TABLES)
+    for header in headers:
+        if header[at.HISTORY_KEY] > 0:  # another name of the same table
+            header[at.HISTORY_KEY] = header[at.OFFSET]
     new_ints[:, : at.HEADER] = headers
     return new_ints, new_reals
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -71,19 +71,8 @@ def compiled(rules: IntArray, constants: Mapping[int, int], *, is_real: bool) ->
 def _compiled(
     rules: tuple[int, ...], known: tuple[tuple[int, int], ...], *, is_real: bool
 ) -> Kernels:
-    cuda = require_gpu()
+    found = copied(MODULES, rules, dict(known), is_real=is_real)
     is_played = is_simulated()
-    reach = lanes.simulated() if is_played else lanes.compiled(dict(known))
-    replaced = reach._asdict() | {"cuda": cuda, "RULES": rules}
-    if not is_played:
-        replaced |= {"float64": cuda.types.float64, "low64": cuda.jit(device=True)(_itself)}
-
-    def made(function: Any, special: dict[str, bool | str]) -> Any:
-        if "cache" in special:  # an entry point
-            return cuda.jit(function)
-        return function if is_played else cuda.jit(device=True)(function)
-
-    found = compilation.copies(made, MODULES, is_real=is_real or is_played, replaced=replaced)
     return Kernels(
         step=found["kernels.step_all"],
         begin_kept=found["kernels.begin_kept"],
@@ -92,6 +81,37 @@ def _compiled(
         threads=lanes.LANES if is_played else THREADS,
         team=2 if is_played else TEAM,
     )
+
+
+def copied(
+    modules: Sequence[str],
+    rules: tuple[int, ...],
+    constants: Mapping[int, int],
+    *,
+    is_real: bool,
+    in_place: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return copies of the modules' functions for the GPU, by `module.function`.
+
+    `in_place` has functions to be compiled in place of others that are never called.
+
+    Raises:
+        YardmasterError: if there is no GPU to run them on.
+    """
+    cuda = require_gpu()
+    is_played = is_simulated()
+    reach = lanes.simulated() if is_played else lanes.compiled(constants)
+    replaced = reach._asdict() | {"cuda": cuda, "RULES": rules}
+    if not is_played:
+        replaced |= {"float64": cuda.types.float64, "low64": cuda.jit(device=True)(_itself)}
+        replaced |= {name: cuda.jit(device=True)(one) for name, one in (in_place or {}).items()}
+
+    def made(function: Any, special: dict[str, bool | str]) -> Any:
+        if "cache" in special:  # an entry point
+            return cuda.jit(function)
+        return function if is_played else cuda.jit(device=True)(function)
+
+    return compilation.copies(made, modules, is_real=is_real or is_played, replaced=replaced)
 
 
 def _itself(value: int) -> int:
