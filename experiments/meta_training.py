@@ -80,7 +80,7 @@ def trainings() -> list[dict[str, Any]]:
             ]
             if (study, objective) in PPO_STEPS:
                 network = {"network": SETTINGS[study].get("network", {})}
-                ppo = {"learner": "ppo", "settings": PPO_SETTINGS | network}
+                ppo: dict[str, Any] = {"learner": "ppo", "settings": PPO_SETTINGS | network}
                 ppo |= {"steps": PPO_STEPS[study, objective]}
                 found += [
                     job | ppo | {"name": f"{study}-{objective}-ppo{seed or ''}", "seed": seed}
@@ -178,7 +178,7 @@ def settings_for(job: dict[str, Any], how: How) -> Any:
     from yardmaster.agents.learners import LEARNERS
     from yardmaster.agents.networks import NetworkSettings
 
-    network = {"arch": "regime", "hidden": (64, 64), "dim": 16, "noop_bias": 0.0}
+    network: dict[str, Any] = {"arch": "regime", "hidden": (64, 64), "dim": 16, "noop_bias": 0.0}
     network |= job["settings"].get("network", {})
     preset = LEARNERS[job["learner"]].preset("default")
     settings = job["settings"] | {"total_steps": job["steps"]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,29 @@ STEPS = 4 if is_simulated() else 100
 NETWORK = NetworkSettings(arch="regime", hidden=(8,), dim=4, noop_bias=0.0)
 
 
+def few_jobs(number: int) -> tuple[Workload, Cluster]:
+    """Return the jobs and the machines of an episode; drawing them needs no further library."""
+    jobs = (6, 9)[number % 2]
+    dice = np.random.default_rng([number, jobs])
+    run_s = np.round(dice.exponential(600.0, jobs)) + 1.0
+    submit_s = np.sort(dice.uniform(0.0, 1_500.0, jobs)).round()
+    workload = Workload.of(
+        submit_s=submit_s - submit_s[0],
+        duration_s=run_s,
+        gpus=dice.choice([1, 1, 2, 4], jobs),
+        estimate_s=run_s * 1.5,
+        deadline_s=np.where(dice.random(jobs) < 0.5, submit_s + 2.0 * run_s, np.nan),
+        priority=dice.integers(0, 3, jobs).astype(np.float64),
+    )
+    return workload, Cluster.of(("1x V100:4", "2x V100:4")[number % 2])
+
+
 class FewJobs(ChoosingEpisodes):
-    """Episodes of few jobs in two regimes; drawing them needs no further library."""
+    """Episodes of few jobs in two regimes."""
 
     def situation(self, number: int) -> tuple[Workload, Cluster]:
         """Return the jobs and the machines of an episode."""
-        jobs = (6, 9)[number % 2]
-        dice = np.random.default_rng([number, jobs])
-        run_s = np.round(dice.exponential(600.0, jobs)) + 1.0
-        submit_s = np.sort(dice.uniform(0.0, 1_500.0, jobs)).round()
-        workload = Workload.of(
-            submit_s=submit_s - submit_s[0],
-            duration_s=run_s,
-            gpus=dice.choice([1, 1, 2, 4], jobs),
-            estimate_s=run_s * 1.5,
-            deadline_s=np.where(dice.random(jobs) < 0.5, submit_s + 2.0 * run_s, np.nan),
-            priority=dice.integers(0, 3, jobs).astype(np.float64),
-        )
-        return workload, Cluster.of(("1x V100:4", "2x V100:4")[number % 2])
+        return few_jobs(number)
 
 
 REGIMES: Any = ("few", "more")
@@ -237,3 +243,36 @@ def test_an_update_of_ppo_is_that_of_the_cpu(scope):
     one, other = (learner.update() for learner in learners)
     assert one == pytest.approx(other, rel=1e-3, abs=1e-4)
     assert one["episodes"] > 0
+
+
+def test_a_chooser_is_trained_there_and_taken_up_again(tmp_path: Path, monkeypatch):
+    """`train --task regimes --device cuda` writes a chooser; a resumed run ends as a whole one."""
+    pytest.importorskip("tomli_w", reason="the run's folder is written with it")
+    from yardmaster.agents.checkpoint import read_checkpoint
+    from yardmaster.experiments.training import read_config, train
+    from yardmaster.experiments.training.folder import RunFolder
+    from yardmaster.schedulers.meta.chooser_file import read_chooser
+
+    monkeypatch.setattr(ChoosingEpisodes, "situation", lambda _, number: few_jobs(number))
+    learner = {"steps_per_update": 32, "warmup_steps": 32, "batch_size": 8, "memory_size": 500}
+    table = {"steps": 64, "envs": 32, "eval_every": 32, "eval_episodes": 2, "device": "cuda"}
+    config = read_config(
+        None,
+        {
+            "task": {"preset": "regimes", "episodes": 2, "max_steps": 2, "time_unit_s": 600.0},
+            "learner": learner | {"gradient_steps": 1, "network": {"hidden": [8], "dim": 4}},
+            "train": table | {"tensorboard": False, "against": ["srpt+skip"]},
+        },
+    )
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert train(config, out=whole).status == "finished"
+    stopped = train(config, out=parts, stop_when=lambda seen: seen.steps >= 32)
+    assert stopped.status == "stopped early"
+    assert train(config, out=parts, resume=True).status == "finished"
+    one, other = (read_checkpoint(RunFolder(out).last).state for out in (whole, parts))
+    assert one["batch"].keys() == other["batch"].keys()
+    assert "book" in one["batch"]  # as environments on a GPU are kept
+    if is_simulated():  # a GPU adds in any order
+        for name, weights in one["network"].items():
+            assert torch.equal(weights, other["network"][name]), name
+    assert read_chooser(RunFolder(parts).policy).about["learner"] == "meta-dqn"

@@ -78,9 +78,9 @@ def _training() -> Finding:
         found = "on the CPU: torch finds no CUDA device"
     else:
         status = gpu_status()
-        whole = "on CUDA with --device cuda" if status.is_usable else (
-            "network on CUDA with --device cuda, environments on the CPU"
-        )  # fmt: skip
+        whole = "network on CUDA with --device cuda, environments on the CPU"
+        if status.is_usable:
+            whole = "on CUDA with --device cuda, ppo and meta-dqn with their environments"
         found = f"{whole}: {status.why}"
     return Finding(is_well=True, what="training", found=found)
 

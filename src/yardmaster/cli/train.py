@@ -110,7 +110,7 @@ class LearningOptions:
     ] = None
     device: Annotated[
         Literal["cpu", "cuda"] | None,
-        Parameter(help="Where the network is; with cuda and ppo the environments too."),
+        Parameter(help="Where the network is; with cuda and ppo or meta-dqn the environments too."),
     ] = None
     tensorboard: Annotated[
         bool | None, Parameter(help="Event files; by default where tensorboardX is installed.")

@@ -12,7 +12,12 @@ from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.choosing import Choosing
 from yardmaster.experiments.training.picking import Picking
-from yardmaster.experiments.training.placement import ON_GPU, in_whole_tiles, why_not_on_gpu
+from yardmaster.experiments.training.placement import (
+    CHOOSE_ON_GPU,
+    ON_GPU,
+    in_whole_tiles,
+    why_not_on_gpu,
+)
 from yardmaster.testing.toys import OneMachine
 
 
@@ -99,6 +104,10 @@ def test_environments_are_rounded_up(asked: int, given: int):
 
 
 def test_ppo_needs_nothing_but_a_gpu(status):
-    """With one there is no reason against it."""
+    """With one there is no reason against it; where schedulers are chosen, nor against MetaDQN."""
     status(is_usable=True)
     assert why_not_on_gpu("ppo") is None
+    assert why_not_on_gpu("meta-dqn", CHOOSE_ON_GPU) is None
+    assert why_not_on_gpu("sac", CHOOSE_ON_GPU) == (
+        "sac remembers its steps there; ppo and meta-dqn do not"
+    )

@@ -36,6 +36,10 @@ class ChoosingGpuBatch(GpuBatch):
             len(episodes.task.sight.menu),
         )
         is_real = any(one.is_real for one in prepared)
+        if is_real and announce is not None:
+            announce(
+                "Some regimes have GPUs that differ or fail: compiling for these takes minutes."
+            )
         super().__init__(
             size,
             episodes.task.sight.layout(),

@@ -15,12 +15,16 @@ from yardmaster.experiments.training.evaluation import (
     Choose,
     Scores,
 )
-from yardmaster.experiments.training.placement import tell_apart
+from yardmaster.experiments.training.placement import (
+    CHOOSE_ON_GPU,
+    in_whole_tiles,
+    tell_apart,
+    why_not_on_gpu,
+)
 from yardmaster.experiments.training.tables import kinds_of
 from yardmaster.names import unknown
 
 if TYPE_CHECKING:
-    from yardmaster.envs.choosing.batch import ChoosingBatch
     from yardmaster.envs.choosing.episodes import ChoosingEpisodes
     from yardmaster.envs.choosing.task import ChoosingTask
     from yardmaster.model.workload import FloatArray, IntArray
@@ -84,11 +88,15 @@ class Choosing:
         return task
 
     def environment(self, batch: Any) -> str:
-        """Return what tells versions of the environments apart."""
+        """Return what tells versions of the environments apart, on the CPU and on a GPU."""
+        from yardmaster.agents.tensors import ResidentBatch
         from yardmaster.engine.choosing.compilation import cache_folder
+        from yardmaster.engine.gpu import alignment, menus
 
-        del batch  # always of the same kind
-        return cache_folder().parent.name
+        name = cache_folder().parent.name
+        if not isinstance(batch, ResidentBatch):
+            return name
+        return f"{name} gpu {alignment.version()} {menus.version()}"
 
     def open_batch(
         self,
@@ -100,20 +108,23 @@ class Choosing:
         device: str,
         learner: str,
         announce: Callable[[str], None] | None,
-    ) -> ChoosingBatch:
-        """Open environments for training; they are on the CPU, wherever the network is.
+    ) -> Any:
+        """Open environments for training: on the GPU if the network is there and that can be.
 
         Raises:
             YardmasterError: if torch has no such device.
         """
         from yardmaster.envs.choosing.batch import open_choosing
 
-        del learner
         if device == "cuda":
-            from yardmaster.agents.tensors import torch_device
+            from yardmaster.agents.tensors import open_resident, torch_device
 
             torch_device(device)
-            tell_apart("only those in which jobs are picked can be on a GPU", announce)
+            reason = why_not_on_gpu(learner, CHOOSE_ON_GPU)
+            if reason is None:
+                whole = in_whole_tiles(size, announce)
+                return open_resident(task, size=whole, seed=seed, announce=announce)
+            tell_apart(reason, announce)
         return open_choosing(
             task, size=size, split="train", seed=seed, threads=threads, announce=announce
         )

@@ -89,8 +89,8 @@ class TrainSettings:
     """Threads of torch and of the environments; none: one per core. For choosing schedulers, and
     with scenes, one unless said otherwise."""
     device: Literal["cpu", "cuda"] = "cpu"
-    """Where the network is. With `cuda` and PPO, environments in which jobs are picked are there
-    too, in multiples of 32."""
+    """Where the network is. With `cuda` the environments are there too, in multiples of 32: PPO's,
+    and MetaDQN's with its memory."""
     tensorboard: bool | None = None
     """Whether to write event files; by default where tensorboardX is installed."""
 

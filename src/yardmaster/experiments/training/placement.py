@@ -6,14 +6,20 @@ from collections.abc import Callable
 
 ON_GPU = ("ppo",)
 """Learners that can do with environments on the GPU; the others remember steps on the CPU."""
+CHOOSE_ON_GPU = ("ppo", "meta-dqn")
+"""The same where schedulers are chosen."""
 
 
-def why_not_on_gpu(learner: str) -> str | None:
-    """Return why environments cannot be on the GPU with this learner; None if they can."""
+def why_not_on_gpu(learner: str, able: tuple[str, ...] = ON_GPU) -> str | None:
+    """Return why environments cannot be on the GPU with this learner; None if they can.
+
+    `able` are the learners with which they can, where there is a GPU.
+    """
     from yardmaster.engine.gpu.availability import gpu_status
 
-    if learner not in ON_GPU:
-        return f"{learner} remembers its steps there; {' and '.join(ON_GPU)} does not"
+    if learner not in able:
+        verb = "does" if len(able) == 1 else "do"
+        return f"{learner} remembers its steps there; {' and '.join(able)} {verb} not"
     status = gpu_status()
     return None if status.is_usable else status.why.rstrip(".")
 
