@@ -182,9 +182,16 @@ def settings_for(job: dict[str, Any], how: How) -> Any:
     network |= job["settings"].get("network", {})
     preset = LEARNERS[job["learner"]].preset("default")
     settings = job["settings"] | {"total_steps": job["steps"]}
-    if how.device != "cpu" and job["learner"] == "ppo":
+    if how.device != "cpu":
         # Of thousands of environments each must still be followed for some decisions.
-        settings["steps_per_update"] = 32 * how.envs
+        many = {"steps_per_update": 32 * how.envs}
+        if job["learner"] != "ppo":
+            many = {
+                "steps_per_update": how.envs,
+                "memory_size": max(preset.memory_size, 256 * how.envs),
+                "warmup_steps": max(preset.warmup_steps, 16 * how.envs),
+            }
+        settings |= many
     settings |= how.settings | {"network": NetworkSettings(**network)}
     return dataclasses.replace(preset, **settings)
 

@@ -1,0 +1,61 @@
+"""Trainings of the choosers' study: which there are, and when one with a time limit ends."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "experiments"
+
+
+@pytest.fixture
+def script() -> Iterator[Any]:
+    """The script."""
+    sys.path.insert(0, str(FOLDER))
+    import meta_training
+
+    yield meta_training
+    sys.path.remove(str(FOLDER))
+
+
+def test_every_objective_has_its_trainings(script):
+    """Five seeds of MetaDQN each, and of PPO for gangs; no two have the same name."""
+    found = script.trainings()
+    assert len({job["name"] for job in found}) == len(found)
+    counts = Counter((job["study"], job["metric"], job["learner"]) for job in found)
+    for objective in script.OBJECTIVES:
+        assert counts["rlmetadqn", f"{objective}_gap", "meta-dqn"] == 5
+        assert counts["gangs", f"{objective}_gap", "meta-dqn"] == 5
+        assert counts["gangs", f"{objective}_gap", "ppo"] == 5
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_settings_fit_every_learner(script, device: str):
+    """On both devices; what is set by hand goes before what the study says."""
+    how = script.How(device=device, envs=4096, settings={"gamma": 0.5, "precision": "bfloat16"})
+    for job in script.trainings():
+        settings = script.settings_for(job, how)
+        assert settings.gamma == 0.5
+        assert settings.total_steps == job["steps"]
+        if device == "cuda":
+            assert settings.steps_per_update >= 4096
+
+
+def test_a_training_ends_by_steps_or_by_time(script, monkeypatch: pytest.MonkeyPatch):
+    """Whichever comes first; what it takes to begin counts as time, but as no progress."""
+    now = [100.0]
+    monkeypatch.setattr(script.time, "monotonic", lambda: now[0])
+    clock = script.Clock(1_000, 50.0)
+    now[0] = 110.0
+    clock.ready()
+    assert clock.done(250) == 0.25
+    now[0] = 130.0
+    assert clock.done(250) == 0.5
+    now[0] = 150.0
+    assert clock.done(250) >= 1.0
+    assert script.Clock(1_000, 0.0).done(1_000) == 1.0
