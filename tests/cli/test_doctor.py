@@ -21,7 +21,7 @@ def training(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("has_cuda", "status", "found"),
     [
-        (True, (True, "H200", "H200, by numba-cuda."), "with their environments: H200,"),
+        (True, (True, "H200", "H200, by numba-cuda."), "on CUDA with --device cuda, ppo and"),
         (
             True,
             (False, "", "No numba-cuda."),
