@@ -63,8 +63,10 @@ OBJECTIVES = {
     "slowdown": "mean_bounded_slowdown",
     "jct": "mean_jct_s",
     "utilisation": "utilisation",
+    "mixed": "mean_jct_s",
 }
-"""Words in what a policy says it was trained for → the metric that judges it."""
+"""Words in what a policy says it was trained for → the metric that judges it. Of several objectives
+at once the mean JCT is the one in the middle."""
 
 
 def judged_by(objective: str) -> str:

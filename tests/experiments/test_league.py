@@ -334,6 +334,7 @@ def test_higher_utilisation_is_better():
         ("p95_jct_s", "p95_jct_s"),
         ("bounded_slowdown", "mean_bounded_slowdown"),
         ("mean JCT and p95 JCT", "mean_bounded_slowdown"),
+        ("mixed", "mean_jct_s"),
         ("", "mean_bounded_slowdown"),
     ],
 )

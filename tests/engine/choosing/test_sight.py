@@ -46,7 +46,7 @@ def test_parts_are_left_out_when_not_wanted():
         ({"past_span": float("inf")}, "past_span must be positive"),
         ({"every_s": -1.0}, "every_s must be 0 or more"),
         ({"past": -1}, "past must be 0 or more"),
-        ({"labels": 17}, "labels 0 to 16"),
+        ({"labels": 33}, "labels 0 to 32"),
         ({"past": "many"}, "past"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
