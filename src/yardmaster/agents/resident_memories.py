@@ -39,7 +39,8 @@ def _columns(rows: int, layout: AnyLayout, device: torch.device) -> Columns:
 class ResidentMemory:
     """The last transitions of every kind of episode; each kind has as much room as any other.
 
-    With one kind it is `memories.Memory`, with several `memories.BalancedMemory`.
+    With one kind it is `memories.Memory`, and kinds of episodes are not told apart; with several it
+    is `memories.BalancedMemory`.
     """
 
     def __init__(self, size: int, layout: AnyLayout, groups: int, device: torch.device) -> None:
@@ -59,7 +60,7 @@ class ResidentMemory:
 
     def add(self, new: Columns) -> Tensor:
         """Remember transitions, in place of the oldest of their kind; return where they stand."""
-        groups = new["groups"]
+        groups = new["groups"] if len(self._in_group) > 1 else torch.zeros_like(new["groups"])
         order = groups.argsort(stable=True)
         counts = torch.bincount(groups, minlength=len(self._in_group))
         ordered = groups[order]
