@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,10 @@ def test_who_tries_a_scheduler_out_stays_with_it(scope):
     # After a trial, 3 decisions pass on average until the next; one may follow at once.
     assert tried[50:].float().mean().item() == pytest.approx(4.0 / 7.0, abs=0.04)
     assert begins > scope.size
+    learner.settings = replace(settings, hold=1.0)
+    learner._held.zero_()
+    once = torch.stack([learner._held_on_gpu(best, masks, 0.25) for _ in range(400)]) >= 0
+    assert once.float().mean().item() == pytest.approx(0.25, abs=0.04)
 
 
 def test_an_update_of_ppo_is_that_of_the_cpu(scope):

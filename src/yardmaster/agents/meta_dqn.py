@@ -139,9 +139,9 @@ class MetaDQN(D3QN):
         dice = torch.rand(len(best), generator=self.generator, device=self.device)
         begins = (dice < share) & (self._held == 0)
         tried = random_legal_there(masks, self.generator)
-        spans = torch.zeros_like(dice).geometric_(
-            1.0 / self.settings.hold, generator=self.generator
-        )
+        spans = torch.ones_like(dice)
+        if self.settings.hold > 1.0:  # torch refuses dice that always succeed
+            spans.geometric_(1.0 / self.settings.hold, generator=self.generator)
         self._holding = torch.where(begins, tried, self._holding)
         self._held = torch.where(begins, spans.long(), self._held)
         actions = torch.where(self._held > 0, self._holding, best)
