@@ -94,6 +94,29 @@ def test_a_rehearsal_leaves_no_trace():
     assert scalars["kl"] == 0.0
 
 
+def test_a_rehearsal_that_fails_holds_nothing_back(monkeypatch):
+    """What is then called in place of a graph learns as it would have."""
+    one, other = (learner(QUICK, graphs=True) for _ in range(2))
+    descend, failing = one._learning._descend, [True]
+
+    def fail_once(loss):
+        if failing and failing.pop():
+            raise RuntimeError("no room")
+        descend(loss)
+
+    def run(key, function, rehearse):
+        del key
+        if failing:
+            with pytest.raises(RuntimeError, match="no room"):
+                rehearse()
+        function()
+
+    monkeypatch.setattr(one._learning, "_descend", fail_once)
+    monkeypatch.setattr(one._learning._replays, "run", run)
+    assert one.update() == other.update()
+    assert torch.equal(weights(one), weights(other))
+
+
 def test_checkpoints_go_from_one_way_to_the_other():
     """A state saved with graphs holds plain learning rates, and goes on with or without them."""
     one = learner(QUICK, graphs=True)

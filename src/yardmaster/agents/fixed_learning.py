@@ -156,9 +156,11 @@ class FixedLearning:
             before = [number.clone() for number in self._is_held]
             for number in self._is_held:
                 number.fill_(1.0)
-            learn()
-            for number, one in zip(self._is_held, before, strict=True):
-                number.copy_(one)
+            try:
+                learn()
+            finally:  # if it fails, learning goes on without graphs
+                for number, one in zip(self._is_held, before, strict=True):
+                    number.copy_(one)
 
         with self._on_device():
             self._replays.run(("learn", len(rows), room, is_actor_learning), learn, rehearse)
