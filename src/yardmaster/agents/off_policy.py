@@ -273,7 +273,8 @@ class OffPolicyLearner(ABC, Generic[Settings]):
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state; updates then have the same results."""
         for name, part in self.saved().items():
-            part.load_state_dict(state[name])
+            # A copy: an optimiser would go on in the very numbers that were saved.
+            part.load_state_dict(copy.deepcopy(state[name]))
         for name in self._PLAIN:
             setattr(self, name, copy.deepcopy(state[name]))
         if self.is_resident:
