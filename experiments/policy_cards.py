@@ -15,7 +15,7 @@ from league_scenes import SCENES
 from league_standings import judged_by, percent, standing
 from league_store import read_record
 from policy_search import LOSING, OBJECTIVES
-from policy_training import REWARDS
+from policy_training import reward_of
 
 from yardmaster.model.catalogue import load_cluster
 from yardmaster.report.values import metric_title
@@ -77,10 +77,8 @@ def card(name: str) -> str:
     policy = read_policy(SHIPPED / f"{name}.npz")
     about = policy.about
     is_found = about["learner"] == "evolution"
-    objectives = OBJECTIVES if is_found else REWARDS
-    weights = ", ".join(
-        f"{term} {weight:g}" for term, weight in objectives[about["objective"]].items()
-    )
+    counted = OBJECTIVES[about["objective"]] if is_found else reward_of(name)
+    weights = ", ".join(f"{term} {weight:g}" for term, weight in counted.items())
     teacher = (
         "as a policy that PPO had trained"
         if "began" in about

@@ -87,6 +87,11 @@ TRAINED_ON = (
 NAMES = tuple(f"{reward}-{information}" for reward in REWARDS for information in INFORMATION)
 
 
+def reward_of(name: str) -> dict[str, float]:
+    """Return the weights of a policy's reward."""
+    return ESTIMATED_SLOWDOWN if name == "slowdown-estimate" else REWARDS[name.rsplit("-", 1)[0]]
+
+
 def scenes() -> tuple[Scene, ...]:
     """Return everything that policies are trained on."""
     import league_scenes
@@ -189,7 +194,7 @@ def train(name: str, out: Path, *, steps: int, envs: int, seed: int, device: str
     task = SceneTask(
         scenes=(),
         jobs=rows.jobs,
-        reward=ESTIMATED_SLOWDOWN if name == "slowdown-estimate" else REWARDS[reward],
+        reward=reward_of(name),
         unit_s={scene: terms.pop(GAP) for scene, terms in usual.items()},
         usual=usual,
         sight=INFORMATION[information],
