@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import multiprocessing
 import pickle
 import time
@@ -278,6 +279,18 @@ class Search:
         self.average = self.middle.copy()
         self.first, self.second = np.zeros_like(self.middle), np.zeros_like(self.middle)
 
+    @property
+    def beginning(self) -> dict[str, str]:
+        """What must be the same for a search to be taken up."""
+        network = hashlib.sha256(repr(self.base.sight).encode())
+        for name, part in self.base.weights.items():
+            network.update(name.encode() + part.tobytes())
+        return {
+            "seed": str(self.seed),
+            "generations": str(self.generations),
+            "network": network.hexdigest()[:16],
+        }
+
     def advance(self, fields: list[Field], players: Any) -> FloatArray:
         """Take one generation; return how far the middle is behind, logs × metrics."""
         dice = np.random.default_rng((self.seed, self.generation))
@@ -365,6 +378,13 @@ def _taken_up(name: str, asked: argparse.Namespace) -> Search:
     path = asked.out / f"{name}.state.npz"
     if path.is_file():
         with np.load(path) as state:
+            then = {key: str(state[key]) for key in going.beginning if key in state}
+            other = [key for key, value in then.items() if value != going.beginning[key]]
+            if other:
+                raise SystemExit(
+                    f"{path} was begun with another {' and '.join(other)}: ask for the same, or"
+                    " remove it."
+                )
             going.generation = int(state["generation"])
             for part in ("middle", "average", "first", "second"):
                 setattr(going, part, state[part])
@@ -374,7 +394,7 @@ def _taken_up(name: str, asked: argparse.Namespace) -> Search:
 def _keep(going: Search, out: Path) -> None:
     parts = {part: getattr(going, part) for part in ("middle", "average", "first", "second")}
     with whole_file(out / f"{going.name}.state.npz", overwrite=True) as path, path.open("wb") as to:
-        np.savez(to, generation=going.generation, **parts)
+        np.savez(to, generation=going.generation, **parts, **going.beginning)
     candidates = going.generation * (2 * PAIRS + 1)
     windows = [len(jobs) for one in _FIELDS for jobs, _ in one.windows]
     played = sum(one.played for one in _FIELDS)
@@ -422,6 +442,8 @@ def main() -> None:
         one.start()
     for one in searches:
         one.join()
+    if any(one.exitcode for one in searches):
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

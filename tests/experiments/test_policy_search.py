@@ -129,6 +129,22 @@ def test_a_search_goes_on_where_it_was_left(
     assert ym.simulate(windows[1][0][0], "2x V100:8", f"policy:{one}").scheduler == f"policy:{one}"
 
 
+def test_a_search_is_not_taken_up_as_another(script: Any, tmp_path: Path):
+    """With another seed, length or beginning it is refused, and the file named."""
+    shipped = FOLDER.parent / "src/yardmaster/schedulers/learned/shipped/jct-blind.npz"
+    asked = {"out": tmp_path, "begin": [], "seed": 0, "generations": 5}
+    script._FIELDS[:] = [script.Field(*few(script, "qssf+skip", windows=1))]
+    script._keep(script._taken_up("jct-blind", argparse.Namespace(**asked)), tmp_path)
+    assert script._taken_up("jct-blind", argparse.Namespace(**asked)).generation == 0
+    for word, change in {
+        "seed": {"seed": 1},
+        "generations": {"generations": 6},
+        "network": {"begin": [f"jct-blind={shipped}"]},
+    }.items():
+        with pytest.raises(SystemExit, match=f"jct-blind.state.npz was begun with another {word}:"):
+            script._taken_up("jct-blind", argparse.Namespace(**asked | change))
+
+
 def test_a_search_can_begin_as_a_policy(script: Any, tmp_path: Path):
     """Who begins as a policy has its weights and its sight, and says so."""
     shipped = FOLDER.parent / "src/yardmaster/schedulers/learned/shipped/slowdown-clairvoyant.npz"

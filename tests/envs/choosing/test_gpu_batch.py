@@ -1,4 +1,4 @@
-"""Environments of choosing on a GPU, without one: a GPU that Numba plays, and what is refused."""
+"""Environments of choosing on a GPU, without one: on a GPU that Numba plays."""
 
 from __future__ import annotations
 
