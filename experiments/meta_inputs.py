@@ -30,6 +30,7 @@ def write_inputs(path: Path, task: ChoosingTask, sets: dict[Split, int]) -> None
         for number in range(count):
             kept["episodes"][split, number] = episodes.situation(number)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _beside(path).unlink(missing_ok=True)  # what was found of other episodes
     with gzip.open(path, "wb", compresslevel=6) as file:
         pickle.dump(kept, file)
 

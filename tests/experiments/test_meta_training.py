@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import pickle
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -32,6 +34,24 @@ def test_every_objective_has_its_trainings(script):
         assert counts["rlmetadqn", f"{objective}_gap", "meta-dqn"] == 5
         assert counts["gangs", f"{objective}_gap", "meta-dqn"] == 5
         assert counts["gangs", f"{objective}_gap", "ppo"] == 5
+
+
+def test_episodes_that_are_drawn_anew_are_measured_anew(script, tmp_path: Path):
+    """What those before them were measured by is not kept."""
+    import meta_inputs
+
+    from yardmaster.envs.choosing.task import CHOOSING_TASKS
+    from yardmaster.workloads.regimes import regimes
+
+    regime = regimes("rlmetadqn")[0].name
+    task = CHOOSING_TASKS[script.TASKS["rlmetadqn"]].changed(regimes=(regime,))
+    path = tmp_path / "few.pickle.gz"
+    meta_inputs.write_inputs(path, task, {"val": 1})
+    with gzip.open(tmp_path / "few-standards.pickle.gz", "wb") as file:
+        pickle.dump({"of": "these"}, file)
+    assert meta_inputs.read_inputs(path)["standards"] == {"of": "these"}
+    meta_inputs.write_inputs(path, task, {"val": 1})
+    assert "standards" not in meta_inputs.read_inputs(path)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
