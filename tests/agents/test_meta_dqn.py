@@ -69,6 +69,17 @@ def test_it_learns_which_scheduler_is_right_where(changes):
     assert share_right(learner).min() > 0.95
 
 
+def test_a_memory_that_cannot_be_shared_evenly_is_learned_from():
+    """Also where a batch is all that it was to hold."""
+    settings = replace(QUICK, memory_size=67, batch_size=67, warmup_steps=100, gradient_steps=2)
+    learner = MetaDQN(WhichRegime(20), settings, seed=0)
+    assert learner.memory.size < settings.batch_size
+    while learner.steps < 4 * QUICK.steps_per_update:
+        scalars = learner.update()
+    assert learner.memory.filled == learner.memory.size
+    assert "loss" in scalars
+
+
 def test_without_a_target_the_network_judges_itself():
     """Then the target is the network, now and after loading; else a slower copy."""
     alone = MetaDQN(WhichRegime(20), replace(QUICK, target_network=False), seed=0)

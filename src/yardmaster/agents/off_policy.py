@@ -219,8 +219,10 @@ class OffPolicyLearner(ABC, Generic[Settings]):
     def _may_learn(self) -> bool:
         if self._is_warm:
             return True
-        enough = self.memory.filled >= self.settings.batch_size
-        if self.steps < self.settings.warmup_steps or not enough:
+        if self.steps < self.settings.warmup_steps:
+            return False
+        # A memory that is shared evenly may be a little smaller than what was asked for.
+        if self.memory.filled < min(self.settings.batch_size, self.memory.size):
             return False
         together: Any = torch.stack if self.is_resident else np.array
         rewards, discounts, ended = (together(column) for column in zip(*self._seen, strict=True))
