@@ -68,6 +68,30 @@ def test_files_count_with_their_content(small, tmp_path):
         assert (others[place] == keys[0][place]) == (not has_changed)
 
 
+def test_what_two_tables_ask_for_is_one_cell(small):
+    """The table of results has one row of each run, however often it is asked for."""
+    twice = small.with_changes(regimes=[*small.tables()["regimes"]] * 2)
+    assert [cell.key for cell in cells_of(twice)] == [cell.key for cell in cells_of(small)]
+
+
+def test_a_recipe_counts_with_the_file_it_replays(small, tmp_path):
+    """The same recipe beside other arrivals is another workload."""
+    recipe = (
+        '[arrivals]\nprocess = "replayed"\nfile = "times.csv"\n'
+        '[durations]\nprocess = "fixed"\nvalue = 60\n'
+    )
+    keys = []
+    for name, times in (("here", "0,5\n"), ("there", "0,5\n"), ("elsewhere", "9,5\n")):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "mine.toml").write_text(recipe)
+        (folder / "times.csv").write_text(f"submit_s,duration_s\n{times}")
+        own = {"workload": str(folder / "mine.toml"), "cluster": "pool:8", "name": "own"}
+        keys.append({c.key for c in cells_of(small.with_changes(regimes=[], workloads=[own]))})
+    assert keys[0] == keys[1]
+    assert keys[0].isdisjoint(keys[2])
+
+
 def test_a_changed_scheduler_renames_its_cells_alone(small, monkeypatch):
     """Cells of other schedulers keep their keys."""
     before = {cell.key: cell.scheduler for cell in cells_of(small)}

@@ -55,7 +55,8 @@ class Cell:
 def cells_of(suite: Suite) -> list[Cell]:
     """Return all cells of an experiment; those that share jobs stand together.
 
-    Two schedulers whose files hold the same have cells of the same keys.
+    Two schedulers whose files hold the same have cells of the same keys. What several tables of the
+    document ask for is one cell.
 
     Raises:
         YardmasterError: if a scheduler, a regime or a file cannot be found, with all schedulers
@@ -68,7 +69,7 @@ def cells_of(suite: Suite) -> list[Cell]:
         for one in schedulers
         for name in [str(one)]
     ]
-    cells: list[Cell] = []
+    cells: dict[tuple[str, str], Cell] = {}
     of_key: dict[str, Setting] = {}
     for setting, perturbations in suite.settings():
         table = setting.table()
@@ -78,12 +79,12 @@ def cells_of(suite: Suite) -> list[Cell]:
                 for name, information, by_content, own in named:
                     key = cell_key(shared, by_content, code, own)
                     cell = Cell(key, setting, perturbation, name, information, seed, suite.until_s)
-                    cells.append(cell)
+                    cells.setdefault((key, name), cell)
                     first = of_key.setdefault(key, setting)
                     if first is not setting:
                         same = f"{first.name!r} and {setting.name!r} are the same jobs and machines"
                         raise InvalidConfigError(suite.name, [same])
-    return cells
+    return list(cells.values())
 
 
 def cell_key(shared: Any, scheduler: str, code: str, own: str) -> str:

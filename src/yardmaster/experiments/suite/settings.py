@@ -102,7 +102,7 @@ class OwnWorkload:
 
     def table(self) -> dict[str, Any]:
         """Return plain values that determine jobs and machines: files by name and content."""
-        workload, cluster = _digest(self.workload), _digest(self.cluster)
+        workload, cluster = _digest(self.workload, self._replayed), _digest(self.cluster)
         return {
             "workload": self.workload if workload is None else Path(self.workload).name,
             "workload_file": workload,
@@ -117,11 +117,14 @@ class OwnWorkload:
 
         A recipe that leans on a file of arrivals is not among them: it looks for that beside it.
         """
-        named = [self.cluster]
-        is_recipe = is_recipe_file(self.workload)
-        if not is_recipe or not isinstance(find_recipe(self.workload).arrivals, Replayed):
-            named.append(self.workload)
+        named = [self.cluster] if self._replayed else [self.cluster, self.workload]
         return {name: path for name in named if (path := Path(name)).is_file()}
+
+    @property
+    def _replayed(self) -> str | None:
+        """The file of arrivals that its recipe leans on, if it does."""
+        arrivals = find_recipe(self.workload).arrivals if is_recipe_file(self.workload) else None
+        return arrivals.file if isinstance(arrivals, Replayed) else None
 
     @property
     def is_drawn(self) -> bool:
@@ -134,15 +137,20 @@ def _found(source: str) -> str:
     return str(FILE_COPIES.get(source, source))
 
 
-def _digest(source: str) -> str | None:
+def _digest(source: str, replayed: str | None = None) -> str | None:
     """Return the digest of a file's content, None for what is no file.
 
-    A recipe counts with its own content, not with that of files it may name.
+    A recipe that replays a file of arrivals counts with that file's content too.
     """
     path = Path(source).expanduser()
     try:
         if path.is_dir():
             raise YardmasterError(f"{source} is a folder; name a file, a preset or a recipe.")
-        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        if not path.is_file():
+            return None
+        digest = hashlib.sha256(path.read_bytes())
+        if replayed is not None:
+            digest.update(Path(replayed).read_bytes())
+        return digest.hexdigest()
     except OSError as error:
-        raise YardmasterError(f"Cannot read {source}: {error.strerror}.") from None
+        raise YardmasterError(f"Cannot read {error.filename}: {error.strerror}.") from None
