@@ -99,13 +99,22 @@ def test_names_that_mean_nothing_are_refused_with_file_and_entry(tmp_path):
     good = {"workload": "lognormal", "cluster": "pool:8", "jobs": 4}
     wrong = suite(
         schedulers=["sjf", "fifo+skp"],
-        regimes=[{"family": "rlmetadqn"}, {"family": "hrd"}],
+        regimes=[
+            {"family": "rlmetadqn"},
+            {"family": "hrd"},
+            {
+                "family": "drift",
+                "perturbations": ["arrival-noise"],
+                "severities": {"arrival-noise": [-3.0]},
+            },
+        ],
         workloads=[
             good,
             good | {"workload": "venus-lik"},
             good | {"cluster": "dmo"},
             good | {"workload": str(tmp_path / "nowhere.csv")},
             good | {"workload": str(tmp_path / "broken.csv")},
+            good | {"cluster": str(tmp_path)},
         ],
     )
     with pytest.raises(InvalidConfigError) as error:
@@ -116,10 +125,12 @@ def test_names_that_mean_nothing_are_refused_with_file_and_entry(tmp_path):
     parts = {
         "schedulers[1]": "Did you mean 'skip'",
         "regimes[1]": "Did you mean 'hard'",
+        "regimes[2].severities": "must be a number above 0",
         "workloads[1].workload": "Did you mean 'venus-like'",
         "workloads[2].cluster": "Did you mean 'demo'",
         "workloads[3].workload": "nowhere.csv",
         "workloads[4].workload": "broken.csv",
+        "workloads[5].cluster": "is a directory",
     }
     assert list(told) == list(parts)
     for entry, part in parts.items():

@@ -215,6 +215,14 @@ class Suite(Document):
             for place, name in enumerate(self.schedulers)
         ]
         tries += [(f"regimes[{place}]", part.settings) for place, part in enumerate(self.regimes)]
+        parts: dict[str, tuple[Disturbed, ...]] = {
+            "regimes": self.regimes, "workloads": self.workloads
+        }  # fmt: skip
+        tries += [
+            (f"{name}[{place}].severities", part.disturbances)
+            for name, several in parts.items()
+            for place, part in enumerate(several)
+        ]
         mistakes = [mistake for entry in tries for mistake in _mistakes(*entry)]
         for place, part in enumerate(self.workloads):
             own = part.setting()
@@ -239,9 +247,11 @@ class Suite(Document):
 
 
 def _mistakes(entry: str, attempt: Callable[[], object]) -> list[str]:
-    """Return what is wrong with an entry of the document: nothing, or one thing."""
+    """Return what is wrong with an entry of the document."""
     try:
         attempt()
+    except InvalidConfigError as error:  # of another file, with a mistake a line
+        return [f"{entry}: {error.where}: {mistake}" for mistake in error.mistakes]
     except YardmasterError as error:
         return [f"{entry}: {error}"]
     return []
