@@ -32,6 +32,14 @@ def test_scenes_read_back():
     assert SceneMix.from_tables(changed.to_table(), changed.scene_tables()) == changed
 
 
+def test_a_damaged_table_is_refused():
+    """A key that no scene has, or one that is missing, is named."""
+    with pytest.raises(UnknownNameError, match="setting of a scene 'loads'"):
+        SceneMix.from_tables({}, [FILE.to_table() | {"loads": 1.0}])
+    with pytest.raises(YardmasterError, match="A scene has no cluster"):
+        SceneMix.from_tables({}, [{"workload": "mm"}])
+
+
 def test_a_ready_task_says_how_scenes_are_seen():
     """Its sight, reward and length of episodes are taken over; its jobs and machines are not."""
     mix = SceneMix.of(TASKS["blind"], [FILE])

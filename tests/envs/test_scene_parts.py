@@ -97,6 +97,13 @@ def test_jobs_without_estimates_get_wrong_ones(log: str):
     np.testing.assert_array_equal(jobs.estimate_s, again.estimate_s)
 
 
+def test_a_policy_that_sees_what_scenes_do_not_show_is_refused(log: str):
+    """One that was trained elsewhere would be shown something else than it knows."""
+    scenes = lay_out(mix_of(log))
+    with pytest.raises(YardmasterError, match="features must be standard with scenes, got rltune"):
+        scenes.held_out(scenes.mix.places[0], "val", Sight(features="rltune"))
+
+
 def test_training_episodes_tell_their_jobs_and_machines(log: str):
     """Who imitates a heuristic asks which job stands where, and on which cluster."""
     scenes = lay_out(mix_of(log))

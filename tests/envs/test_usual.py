@@ -55,6 +55,17 @@ def test_the_best_heuristic_says_what_is_usual():
     assert found["idle"]["waiting"] == 30.0 / 60.0
 
 
+def test_a_scene_that_hardly_ever_comes_up_is_measured_too(monkeypatch):
+    """Nobody waits for it to be drawn; the windows of the others stay the same."""
+    monkeypatch.setattr("yardmaster.envs.usual.MOST_DRAWN", 60)
+    rare = replace(IDLE, share=1e-12, load=(1.2, 1.4))
+    task = SceneTask(scenes=(BUSY, rare), jobs=24, sight=SIGHT)
+    found = usual_terms(task, task.rows(), ("fifo+skip",), ("in_system",))
+    alone = SceneTask(scenes=(BUSY,), jobs=24, sight=SIGHT)
+    assert found["busy"] == usual_terms(alone, alone.rows(), ("fifo+skip",), ("in_system",))["busy"]
+    assert found["idle"]["in_system"] > 0
+
+
 def test_terms_are_those_of_the_reward():
     """Nothing else is measured; what is a share anyway is left alone."""
     task = task_of(reward={"in_system": -1.0, "idle": -0.5, "finished": 1.0, "waiting": 0.0})

@@ -83,7 +83,7 @@ def test_scenes_are_drawn_on_the_gpu():
     common = {"jobs": 4, "window": 4, "gpu_slots": 4, "window_order": "sjf"}
     asked = read_config(None, {"task": common, "scenes": scenes})
     told: list[str] = []
-    laid_out = asked.kind.laid_out(asked.task)
+    laid_out = asked.kind.laid_out(asked.task, None)
     how = {"seed": 3, "threads": 1, "announce": told.append}
     there = asked.kind.open_batch(laid_out, size=20, device="cuda", learner="ppo", **how)
     assert isinstance(there, ResidentBatch)

@@ -90,14 +90,7 @@ class SceneMix:
         refuse_unscaled(reward_of(self.reward))
         if self.jobs < 2:
             raise YardmasterError(f"jobs must be at least 2, got {self.jobs}.")
-        sight = self.sight
-        if sight.window_order not in WINDOW_KEYS:
-            raise unknown("window order of scenes", sight.window_order, WINDOW_KEYS)
-        for name, wanted in (("features", "standard"), ("pace", "decision"), ("ranks", ())):
-            if getattr(sight, name) != wanted:
-                raise YardmasterError(
-                    f"{name} must be {wanted or 'empty'} with scenes, got {getattr(sight, name)}."
-                )
+        refuse_sight(self.sight)
         names = [place.name for place in self.places]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -157,12 +150,8 @@ class SceneMix:
         Raises:
             YardmasterError: if a value makes no sense.
         """
-        rows: Iterable[dict[str, Any]] = (
-            {key: tuple(one) if isinstance(one, list) else one for key, one in scene.items()}
-            for scene in scenes
-        )
         values = {key: value for key, value in table.items() if key != "task"}
-        return cls(entries=tuple(SceneEntry(**row) for row in rows)).changed(**values)
+        return cls(entries=tuple(map(_read, scenes))).changed(**values)
 
     def task_at(self, place: Place) -> Task:
         """Return one scene as a task; its load, perhaps a range, is not part of it."""
@@ -179,6 +168,33 @@ class SceneMix:
         """Say which scenes there are."""
         names = [place.name for place in self.places]
         return f"{len(names)} scenes: {', '.join(names)}"
+
+
+def refuse_sight(sight: Sight) -> None:
+    """Complain about what cannot be seen in scenes.
+
+    Raises:
+        YardmasterError: naming it, and what can.
+    """
+    if sight.window_order not in WINDOW_KEYS:
+        raise unknown("window order of scenes", sight.window_order, WINDOW_KEYS)
+    for name, wanted in (("features", "standard"), ("pace", "decision"), ("ranks", ())):
+        if getattr(sight, name) != wanted:
+            raise YardmasterError(
+                f"{name} must be {wanted or 'empty'} with scenes, got {getattr(sight, name)}."
+            )
+
+
+def _read(table: Mapping[str, Any]) -> SceneEntry:
+    """Return the entry that `SceneEntry.to_table` wrote."""
+    known = [item.name for item in fields(SceneEntry)]
+    for key in table:
+        if key not in known:
+            raise unknown("setting of a scene", key, known)
+    for key in ("workload", "cluster"):
+        if key not in table:
+            raise YardmasterError(f"A scene has no {key}.")
+    return SceneEntry(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
 
 
 def _name(entry: SceneEntry, cluster: str) -> str:

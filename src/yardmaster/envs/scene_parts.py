@@ -7,6 +7,7 @@ their own for training, validation and report.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from yardmaster.engine.layout import Simulation
 from yardmaster.engine.picking import places as picking
 from yardmaster.envs.episodes import FIRST_SEED, PARTS, Split, window_begins
 from yardmaster.envs.scene_batch import DrawnEpisode
+from yardmaster.envs.scene_mix import refuse_sight
 from yardmaster.envs.scenes import Scene, SceneRows, SceneTask, drawn, scene_rows, workload_of
 from yardmaster.envs.usual import with_usual
 from yardmaster.errors import YardmasterError
@@ -121,8 +123,12 @@ class LaidOutScenes:
         return HeldOut(self, place, split, sight or self.sight)
 
 
-def lay_out(mix: SceneMix) -> LaidOutScenes:
+def lay_out(mix: SceneMix, announce: Callable[[str], None] | None = None) -> LaidOutScenes:
     """Read the jobs of all scenes, lay them out, and measure what is usual in each.
+
+    Args:
+        mix: the scenes.
+        announce: told when the core must be compiled first.
 
     Raises:
         YardmasterError: naming the scene whose jobs or cluster cannot be used.
@@ -140,7 +146,7 @@ def lay_out(mix: SceneMix) -> LaidOutScenes:
     )
     task = SceneTask(scenes=scenes, jobs=mix.jobs, reward=mix.reward, sight=mix.sight)
     rows = task.rows()
-    usual, gaps_s = with_usual(task, rows)
+    usual, gaps_s = with_usual(task, rows, announce)
     task = replace(task, usual=usual, unit_s=dict(zip(rows.names, gaps_s.tolist(), strict=True)))
     return LaidOutScenes(mix, task, rows, logs)
 
@@ -152,6 +158,7 @@ class HeldOut:
     """
 
     def __init__(self, scenes: LaidOutScenes, place: Place, split: Split, sight: Sight) -> None:
+        refuse_sight(sight)  # of a policy that was trained elsewhere, it may be any
         self.split = split
         self.cluster: Cluster = load_cluster(place.cluster)
         self.task: Task = replace(scenes.mix.task_at(place), sight=sight)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from yardmaster.engine.compilation import compile_core
 from yardmaster.engine.drawing.jobs import scene_of
 from yardmaster.engine.picking.places import Score
 from yardmaster.envs.episodes import score_of
@@ -33,6 +34,8 @@ RIVALS: Mapping[str, tuple[str, ...]] = {
 """What is known of run times → heuristics the best of which says what is usual."""
 USUAL_WINDOWS = 12
 """Training windows of each scene that they play for that."""
+MOST_DRAWN = 100_000
+"""Episodes looked at for these windows; scenes that lack some are then asked for theirs."""
 GAP = "gap_s"
 """Seconds between two submissions: what counts as one where the future is discounted."""
 
@@ -100,11 +103,15 @@ def refuse_unscaled(reward: Reward) -> None:
         )
 
 
-def with_usual(task: SceneTask, rows: SceneRows) -> tuple[dict[str, dict[str, float]], FloatArray]:
+def with_usual(
+    task: SceneTask, rows: SceneRows, announce: Callable[[str], None] | None = None
+) -> tuple[dict[str, dict[str, float]], FloatArray]:
     """Return what the terms of a task's reward come to in each scene, and each scene's gap.
 
-    The gap is the mean time between two submissions, seconds.
+    The gap is the mean time between two submissions, seconds. `announce` is told when the core must
+    be compiled first.
     """
+    compile_core(announce)
     reward = reward_of(task.reward)
     terms = [term for term, weight in reward.weights.items() if weight and term in TERMS]
     rivals = RIVALS[task.sight.information]
@@ -148,8 +155,10 @@ def usual_terms(
     number = 0
     while min(map(len, windows.values())) < USUAL_WINDOWS:
         scene = scene_of(number, rows.reals, len(rows.names))
+        if number >= MOST_DRAWN:  # one that hardly ever comes up would be waited for in vain
+            scene = min(windows, key=lambda one: len(windows[one]))
         if len(windows[scene]) < USUAL_WINDOWS:
-            one = drawn(rows, task.rules(), number)
+            one = drawn(rows, task.rules(), number, scene)
             windows[scene].append(workload_of(one.ints, one.reals))
         number += 1
     asked = tuple(terms)

@@ -83,8 +83,9 @@ class Choosing:
                 " hold; use meta-dqn, d3qn, ppo or sac."
             )
 
-    def laid_out(self, task: Any) -> Any:
+    def laid_out(self, task: Any, announce: Callable[[str], None] | None) -> Any:
         """Return the task: nothing must be worked out in advance."""
+        del announce
         return task
 
     def environment(self, batch: Any) -> str:

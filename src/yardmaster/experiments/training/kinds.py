@@ -75,7 +75,7 @@ class TaskKind(Protocol):
             YardmasterError: saying what else to do.
         """
 
-    def laid_out(self, task: Any) -> Any:
+    def laid_out(self, task: Any, announce: Callable[[str], None] | None) -> Any:
         """Return a task with what must be worked out once: what the methods below are given."""
 
     def environment(self, batch: Any) -> str:

@@ -57,8 +57,9 @@ class Picking:
     def refuse(self, config: Any) -> None:
         """Complain about nothing: what does not fit shows when the learner is built."""
 
-    def laid_out(self, task: Any) -> Any:
+    def laid_out(self, task: Any, announce: Callable[[str], None] | None) -> Any:
         """Return the task: nothing must be worked out in advance."""
+        del announce
         return task
 
     def environment(self, batch: Any) -> str:

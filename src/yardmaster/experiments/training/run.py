@@ -104,7 +104,7 @@ class _Training:
         self.event_library = event_library(wanted=settings.tensorboard)
         threads = settings.threads or len(os.sched_getaffinity(0))
         use_threads(threads)
-        self.task = self.kind.laid_out(config.task)
+        self.task = self.kind.laid_out(config.task, announce)
         self.batch = self.kind.open_batch(
             self.task,
             size=settings.envs,

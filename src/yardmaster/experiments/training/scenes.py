@@ -58,11 +58,11 @@ class Scenes(Picking):
         own = kinds_of(SceneMix)
         return {name: own[name] for name in ("jobs", "reward")} | kinds_of(Sight)
 
-    def laid_out(self, task: SceneMix) -> LaidOutScenes:
+    def laid_out(self, task: SceneMix, announce: Callable[[str], None] | None) -> LaidOutScenes:
         """Read the jobs of all scenes, and let heuristics say what is usual in each."""
         from yardmaster.envs.scene_parts import lay_out
 
-        return lay_out(task)
+        return lay_out(task, announce)
 
     def open_batch(
         self,
@@ -228,6 +228,8 @@ def refuse_missing(mix: SceneMix, where: str) -> None:
 def _refused(path: str, look: Callable[[str], Any], name: str) -> list[str]:
     try:
         look(name)
+    except InvalidConfigError as error:  # of another file, with a mistake a line
+        return [f"{path}: {error.where}: {mistake}" for mistake in error.mistakes]
     except YardmasterError as error:
         return [f"{path}: {error}"]
     return []
