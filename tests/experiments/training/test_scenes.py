@@ -146,6 +146,11 @@ BAD = {
     "jobs": ("share = 2", "jobs = 2", r"scene 2 \(mm\)\.jobs: .* say it under \[task\]"),
     "load": ("[0.8, 1.3]", "[1.3, 0.8]", "scene 1: load must be above 0.*the lower first"),
     "no number": ("[0.8, 1.3]", '"much"', r"scene 1\.load: must be a number or an array"),
+    "no names": (
+        '["2x V100:4", "4x V100:4"]',
+        "[8]",
+        r"scene 1\.cluster: .* or an array, each text",
+    ),
     "cluster": ('["2x V100:4", "4x V100:4"]', '"2x V999:4"', r"scene 1\.cluster: .*V999"),
     "file": ('workload = "mm"', 'workload = "no/mm.csv"', r"scene 2 \(mm\)\.workload: .*mm\.csv"),
     "preset": ('workload = "mm"', 'workload = "nm"', r"scene 2 \(mm\)\.workload: .*mm"),

@@ -139,7 +139,9 @@ def _one_of(given: Any, kinds: Sequence[Any]) -> Any:
         except ValueError as error:
             # Some settings may also be objects, which no file can hold.
             if kind in _KINDS or typing.get_origin(kind) is not None:
-                complaints.append(str(error).partition(", got ")[0].removeprefix("must be "))
+                wanted = str(error).partition(", got ")[0].removeprefix("must be ")
+                is_of_item = typing.get_origin(kind) is tuple and not wanted.startswith("an array")
+                complaints.append(f"an array, each {wanted}" if is_of_item else wanted)
     raise _refusal(" or ".join(complaints), given)
 
 
