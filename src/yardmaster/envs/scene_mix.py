@@ -167,7 +167,7 @@ class SceneMix:
     def words(self) -> str:
         """Say which scenes there are."""
         names = [place.name for place in self.places]
-        return f"{len(names)} scenes: {', '.join(names)}"
+        return f"{len(names)} scene{'s' if len(names) > 1 else ''}: {', '.join(names)}"
 
 
 def refuse_sight(sight: Sight) -> None:
@@ -194,7 +194,8 @@ def _read(table: Mapping[str, Any]) -> SceneEntry:
     for key in ("workload", "cluster"):
         if key not in table:
             raise YardmasterError(f"A scene has no {key}.")
-    return SceneEntry(**{k: tuple(v) if isinstance(v, list) else v for k, v in table.items()})
+    values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}
+    return SceneEntry(**values)
 
 
 def _name(entry: SceneEntry, cluster: str) -> str:

@@ -399,12 +399,7 @@ def _notes(contest: Contest, policies: Sequence[Policy], task: Task | SceneMix) 
                 f"{', '.join(known)} was trained on the first 60 % of these jobs and chosen on the"
                 " next 20 %: on ALL it is no fair judgement, use report"
             )
-    played_here = set(map(_jobs, tasks_in(task)))
-    others = [
-        one.name
-        for one in policies
-        if one.task and not played_here <= set(map(_jobs, tasks_in(one.task)))
-    ]
+    others = [one.name for one in policies if one.task and not _knows(one.task, task)]
     if others:
         notes.append(f"{', '.join(others)} was trained on other jobs or machines")
     outside = [entry.name for entry in contest.entries if entry.how == "simulated"]
@@ -426,6 +421,24 @@ def _notes(contest: Contest, policies: Sequence[Policy], task: Task | SceneMix) 
 def _counted(number: int, thing: str) -> str:
     """Write `1 unit`, `2 units`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _knows(trained_on: Task | SceneMix, task: Task | SceneMix) -> bool:
+    """Whether all that is played was trained on; a load, if it lies in the range of a scene."""
+    if isinstance(trained_on, SceneMix) and isinstance(task, Task):
+        return any(
+            _jobs(trained_on.task_at(place)) == _jobs(replace(task, load=None))
+            and _is_within(task.load, place.load)
+            for place in trained_on.places
+        )
+    return set(map(_jobs, tasks_in(task))) <= set(map(_jobs, tasks_in(trained_on)))
+
+
+def _is_within(load: float | None, loads: tuple[float, float] | None) -> bool:
+    """Whether a load is one that a scene draws; None are a trace's own times."""
+    if load is None or loads is None:
+        return load is None and loads is None
+    return loads[0] <= load <= loads[1]
 
 
 def _jobs(task: Task) -> tuple[Any, ...]:

@@ -127,6 +127,11 @@ def test_it_is_judged_scene_by_scene(whole: Path):
     other = task_of([policy], {"workload": "mm", "cluster": "4x V100:4"})
     assert sets_for([policy], other) == ("val", "report")
     assert (other.jobs, other.load, other.sight.information) == (12, 1.0, "estimate")
+    unknown = f"{policy.name} was trained on other jobs or machines"
+    seen = task_of([policy], {"workload": "mm", "cluster": "2x V100:4"})
+    for task, is_other in ((mix, False), (seen, False), (seen.changed(load=1.3), True)):
+        judged = evaluate([policy], task, against=["fifo"], splits=["val"], episodes=1)
+        assert (unknown in judged.notes) == is_other
 
 
 def test_other_learners_and_imitation_work(tmp_path: Path):
