@@ -288,10 +288,11 @@ class _Work:
                 seen.add(is_real)
                 some_s = float(jobs.submit_s[min(SOME_JOBS, len(jobs) - 1)])
                 for name in schedulers:
-                    simulate(
-                        jobs, machines, name, until_s=some_s, compile_core="always",
-                        announce=self.announce,
-                    )  # fmt: skip
+                    with suppress(Exception):  # one that cannot run must not keep the others back
+                        simulate(
+                            jobs, machines, name, until_s=some_s, compile_core="always",
+                            announce=self.announce,
+                        )  # fmt: skip
 
     def _tell_estimate(self, rest: int, cell_s: float, workers: int, engine: str) -> None:
         self.estimate_s = rest * cell_s / workers
