@@ -392,9 +392,10 @@ def _taken_up(name: str, asked: argparse.Namespace) -> Search:
 
 
 def _keep(going: Search, out: Path) -> None:
-    parts = {part: getattr(going, part) for part in ("middle", "average", "first", "second")}
+    kept: dict[str, Any] = {"generation": going.generation, **going.beginning}
+    kept |= {part: getattr(going, part) for part in ("middle", "average", "first", "second")}
     with whole_file(out / f"{going.name}.state.npz", overwrite=True) as path, path.open("wb") as to:
-        np.savez(to, generation=going.generation, **parts, **going.beginning)
+        np.savez(to, **kept)
     candidates = going.generation * (2 * PAIRS + 1)
     windows = [len(jobs) for one in _FIELDS for jobs, _ in one.windows]
     played = sum(one.played for one in _FIELDS)
