@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from yardmaster.engine import state as at
-from yardmaster.engine.gpu.alignment import aligned, common, version
+from yardmaster.engine.gpu.alignment import aligned, common
 from yardmaster.engine.picking.sight import Sight
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.site import Failures, Outage, Site
@@ -94,9 +94,3 @@ def test_what_is_common_is_what_all_rows_share():
     assert all(value == ints[-1, place] for place, value in found.items())
     assert at.JOBS not in found
     assert at.GPUS not in found
-
-
-def test_versions_are_told_apart_by_a_short_text():
-    """The same in every process, and short enough for a checkpoint."""
-    assert version() == version()
-    assert len(version()) == 8

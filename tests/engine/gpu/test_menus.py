@@ -9,7 +9,7 @@ from yardmaster.engine import state
 from yardmaster.engine.choosing import compilation
 from yardmaster.engine.choosing import places as at
 from yardmaster.engine.choosing.sight import ChoiceSight
-from yardmaster.engine.gpu.menus import Alike, aligned_menus, version
+from yardmaster.engine.gpu.menus import Alike, aligned_menus
 from yardmaster.engine.state import Discipline
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import FloatArray, Workload
@@ -108,9 +108,3 @@ def test_what_schedulers_agree_on_is_a_constant():
         assert state.OFFSET not in rows.constants
         assert state.PLACEMENT in rows.constants
     assert other.disciplines == {0, 1, 2, 3}
-
-
-def test_versions_are_told_apart():
-    """By a short name that is always the same."""
-    assert version() == version()
-    assert len(version()) == 8

@@ -7,9 +7,7 @@ places everywhere: reading a table is then one access to memory instead of two.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,11 +21,6 @@ _INT_TABLES = range(at.JOB_SHAPE, at.SUBMIT)
 _REAL_TABLES = range(at.SUBMIT, at.HEADER)
 _SETTINGS = range(at.ORDER, at.HEADER)
 """Places of the header that the core never writes."""
-
-
-def version() -> str:
-    """Return what tells versions of this arrangement apart."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
 
 
 def aligned(simulations: Sequence[Simulation]) -> tuple[IntArray, npt.NDArray[np.float64]]:

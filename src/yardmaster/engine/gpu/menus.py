@@ -6,9 +6,7 @@ aligned, and they are put back behind it, where the longest of all simulations n
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -43,11 +41,6 @@ class Alike(NamedTuple):
     """Settings that are the same in all rows and under all schedulers, by their places."""
     disciplines: frozenset[int]
     """Those of the schedulers."""
-
-
-def version() -> str:
-    """Return what tells versions of this arrangement apart."""
-    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
 
 
 def aligned_menus(

@@ -92,12 +92,10 @@ class Choosing:
         """Return what tells versions of the environments apart, on the CPU and on a GPU."""
         from yardmaster.agents.tensors import ResidentBatch
         from yardmaster.engine.choosing.compilation import cache_folder
-        from yardmaster.engine.gpu import alignment, menus
+        from yardmaster.engine.gpu.version import version
 
         name = cache_folder().parent.name
-        if not isinstance(batch, ResidentBatch):
-            return name
-        return f"{name} gpu {alignment.version()} {menus.version()}"
+        return f"{name} gpu {version()}" if isinstance(batch, ResidentBatch) else name
 
     def open_batch(
         self,

@@ -65,11 +65,11 @@ class Picking:
     def environment(self, batch: Any) -> str:
         """Return what tells versions of the environments apart, on the CPU and on a GPU."""
         from yardmaster.agents.tensors import ResidentBatch
-        from yardmaster.engine.gpu import alignment
+        from yardmaster.engine.gpu.version import version
         from yardmaster.engine.picking.compilation import cache_folder
 
         name = cache_folder().parent.name
-        return f"{name} gpu {alignment.version()}" if isinstance(batch, ResidentBatch) else name
+        return f"{name} gpu {version()}" if isinstance(batch, ResidentBatch) else name
 
     def open_batch(
         self,
