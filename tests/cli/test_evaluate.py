@@ -87,7 +87,7 @@ def test_json_is_for_programs(folder: Path):
         ([], "Name a policy"),
         (["tinny"], "No such file: tinny. Did you mean 'tiny'?"),
         (["tiny/config.toml"], "is no policy"),
-        (["policy:slowdon-clairvoyant"], "Did you mean 'slowdown-clairvoyant'?"),
+        (["policy:slowdon-clairvoyant"], "Did you mean 'slowdown-clairvoyant'"),
         (["tiny/policy.npz", "--metric", "wait"], "Did you mean 'wait_s'?"),
         (["tiny/policy.npz", "--task", "defalt"], "Did you mean 'default'"),
         (["tiny/policy.npz", "--against", "sjff"], "Did you mean 'sjf'"),

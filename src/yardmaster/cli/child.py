@@ -40,9 +40,20 @@ def _output(number: int) -> _Output:
     return _Output(binary, encoding="utf-8", errors="replace", line_buffering=True)
 
 
-def _interrupt_once(number: int, _: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_IGN)
-    signal.raise_signal(signal.SIGINT)
+class _InterruptOnce:
+    """Takes requests to end for one Ctrl-C, even if they come at once.
+
+    Further ones are switched off, since a handler is gone while Python itself ends.
+    """
+
+    def __init__(self) -> None:
+        self._is_asked = False
+
+    def __call__(self, number: int, _frame: FrameType | None) -> None:
+        if not self._is_asked:  # the second of two may come before further ones are off
+            self._is_asked = True
+            signal.signal(number, signal.SIG_IGN)
+            signal.raise_signal(signal.SIGINT)
 
 
 def main() -> None:
@@ -50,7 +61,7 @@ def main() -> None:
     parent = int(sys.argv[1])
     # Who starts the dashboard in a shell's background has Ctrl-C switched off, for us too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, _interrupt_once)
+    signal.signal(signal.SIGHUP, _InterruptOnce())
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGHUP, 0, 0, 0)
     if os.getppid() != parent:
         return  # it died before it could be followed
