@@ -20,6 +20,7 @@ import dataclasses
 import json
 import multiprocessing
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 
 INPUTS = Path("runs/meta-inputs")
+FAILED = ": failed, "
 EVALUATIONS = 16
 """Looks at the validation episodes during a training."""
 SEEDS = 5
@@ -271,7 +273,7 @@ def _carry_out(arguments: tuple[dict[str, Any], str, How]) -> str:
     try:
         return train_one(job, Path(out), how)
     except Exception as error:  # noqa: BLE001  (the others go on)
-        return f"{job['name']}: failed, {error!r}"
+        return f"{job['name']}{FAILED}{error!r}"
 
 
 def _compile(job: dict[str, Any]) -> None:
@@ -303,8 +305,12 @@ def train_all(out: Path, word: str, how: How, workers: int) -> None:
         how = dataclasses.replace(how, limit_s=how.limit_s - (time.monotonic() - begun))
     with spawned.Pool(min(workers, len(todo)), maxtasksperchild=1) as pool:
         arguments = [(job, str(out), how) for job in todo]
+        failed = 0
         for line in pool.imap_unordered(_carry_out, arguments, chunksize=1):
             print(line, flush=True)
+            failed += FAILED in line
+    if failed:
+        sys.exit(f"{failed} of {len(todo)} trainings failed.")
 
 
 def _setting(text: str) -> tuple[str, Any]:

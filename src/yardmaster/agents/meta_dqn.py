@@ -24,10 +24,8 @@ from yardmaster.agents.networks import NetworkSettings, QNetwork
 from yardmaster.agents.off_policy import Rows, random_legal
 from yardmaster.agents.resident_memories import ResidentMemory
 from yardmaster.agents.resident_memories import random_legal as random_legal_there
-from yardmaster.agents.tensors import ResidentBatch
+from yardmaster.agents.tensors import PRECISIONS, ResidentBatch
 from yardmaster.names import unknown
-
-PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)

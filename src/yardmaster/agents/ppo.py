@@ -41,14 +41,13 @@ from yardmaster.agents.losses import (
 from yardmaster.agents.networks import ActorCritic, NetworkSettings, actor_critic
 from yardmaster.agents.networks.filled import Filled
 from yardmaster.agents.rollouts import Rollout, flat
-from yardmaster.agents.tensors import ResidentBatch
+from yardmaster.agents.tensors import PRECISIONS, ResidentBatch
 from yardmaster.envs.protocol import Batch
 from yardmaster.errors import InvalidConfigError
 from yardmaster.names import unknown
 
 DECAYS = ("none", "linear", "exponential")
 KL_STOPS = ("update", "actor")
-PRECISIONS = ("float32", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from yardmaster.envs.scenes import SceneRows, SceneTask
 from yardmaster.envs.task import Task
 from yardmaster.errors import YardmasterError
 
+PRECISIONS = ("float32", "bfloat16")
+"""Numbers that networks can compute in."""
+
 
 def as_tensor(array: Any) -> Tensor:
     """Return an array as a tensor in the same memory; tensors as they are."""

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from yardmaster.engine.gpu import lanes
-from yardmaster.engine.gpu.alignment import aligned, common
+from yardmaster.engine.gpu.alignment import aligned, common, stacked
 from yardmaster.engine.gpu.availability import require_gpu
 from yardmaster.engine.gpu.picking import TALLY, compiled
 from yardmaster.engine.picking.features import CARDS
@@ -207,8 +207,8 @@ class KeptBatch(GpuBatch):
         prepared = [episodes.prepared(number) for number in episodes.numbers.tolist()]
         bank = [
             *aligned([one.simulation for one in prepared]),
-            _stacked([one.facts for one in prepared]),
-            _stacked([one.cards for one in prepared]),
+            stacked([one.facts for one in prepared]),
+            stacked([one.cards for one in prepared]),
         ]
         names = ("ints", "reals", "facts", "cards")
         widths = {name: part.shape[1] for name, part in zip(names, bank, strict=True)}
@@ -279,11 +279,3 @@ class DrawnBatch(GpuBatch):
             *(self.book, self.purse, self.observations, self.legal, self.ends, self._seeds),
             *(self._begun, self.episode_numbers, self.groups, self.tally),
         )
-
-
-def _stacked(rows: list[Any]) -> npt.NDArray[Any]:
-    """Return rows of different lengths below each other, zeros behind the short ones."""
-    table = np.zeros((len(rows), max(map(len, rows))), dtype=rows[0].dtype)
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table

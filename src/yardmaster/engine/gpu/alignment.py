@@ -92,3 +92,11 @@ def _length(row: npt.NDArray[Any], header: IntArray, name: int, first: int, name
         return 0
     later = [int(header[other]) for other in names if int(header[other]) > begin]
     return min(later, default=len(row)) - begin
+
+
+def stacked(rows: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return rows of different lengths below each other, zeros behind the short ones."""
+    table = np.zeros((len(rows), max(map(len, rows))), dtype=rows[0].dtype)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    return table

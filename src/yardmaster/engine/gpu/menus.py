@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from yardmaster.engine import state
 from yardmaster.engine.choosing import places as at
-from yardmaster.engine.gpu.alignment import aligned, common
+from yardmaster.engine.gpu.alignment import aligned, common, stacked
 from yardmaster.engine.layout import Simulation
 from yardmaster.model.workload import FloatArray, IntArray
 
@@ -81,7 +81,7 @@ def aligned_menus(
         tables.append(table)
         width += table.shape[1]
     menus[:, :, _TABLES] = places[:, which].reshape(len(menus), members, len(_TABLES))
-    new_facts = _stacked(facts)
+    new_facts = stacked(facts)
     new_facts[:, at.MENU_AT] = ints.shape[1]
     known = {place: value for place, value in common(ints).items() if place not in _WRITTEN}
     for place, name in _WRITTEN.items():
@@ -100,11 +100,3 @@ def _core_end(simulation: Simulation, pointers: IntArray) -> int:
     """Return where in `reals` the core's own tables end and the keys of the orders begin."""
     own = pointers[pointers != simulation.ints[state.HISTORY_KEY]]
     return int(own.min())
-
-
-def _stacked(rows: Sequence[FloatArray]) -> FloatArray:
-    """Return rows of different lengths below each other, zeros behind the short ones."""
-    table = np.zeros((len(rows), max(map(len, rows))))
-    for number, row in enumerate(rows):
-        table[number, : len(row)] = row
-    return table
