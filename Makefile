@@ -31,7 +31,9 @@ test-nightly: setup  ## Run the property tests with thousands of examples
 
 # On a machine with a GPU there may be no virtual environment, and less in it than `setup` installs.
 test-gpu:  ## Run the tests of environments on a GPU, on the GPU (needs numba-cuda, torch, pytest)
-	@PYTHONPATH=src $(PYTHON) -m pytest -q -W default -p no:cacheprovider --confcutdir=tests/gpu tests/gpu
+	@export PYTHONPATH="src:$$PYTHONPATH"; \
+	several=$$($(PYTHON) -c "import os, xdist; print('-n', min(os.cpu_count(), 8))" 2> /dev/null); \
+	$(PYTHON) -m pytest -q -W default -p no:cacheprovider --confcutdir=tests/gpu $$several tests/gpu
 
 check: setup  ## Lint, types and import layers
 	@$(BIN)/ruff check .

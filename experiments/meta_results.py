@@ -30,6 +30,8 @@ TEST_SEEDS = 8
 OBJECTIVES = {"jct": "mean_jct_s", "p95": "p95_jct_s", "mixed": "mixed_cost"}
 TITLES = {"jct": "mean JCT", "p95": "p95 JCT", "mixed": "mixed cost"}
 DRAWS = 2000
+ROOM = "room.json"
+"""What `meta_room.py` found, in the folder of the results."""
 HEAD = (
     "| scheduler | trainings | gap to the best rule of each run, % | to the best rule of each"
     " regime, % | runs with an exploded queue, % | switches |"
@@ -58,6 +60,14 @@ family; the six hard regimes with GPU types or quotas were not among those it wa
 trainings (but `rlmetadqn-mixed`) were made before two small corrections of the environment:
 choosers are now asked before the very first pass, and their first choice is no change of the
 scheduler. All were judged with the corrections.
+"""
+
+ROOM_WORDS = """
+An oracle (`python experiments/meta_room.py runs/meta-results`) that at every decision plays on with
+each rule, to the end, on the jobs that will really come, and puts the best to work; asked as often
+as the trained choosers, on the same jobs. It knows the future, and the best rule from the first job
+on; choosers have to find out while jobs run. What it is ahead is about all that changing rules can
+bring.
 """
 
 
@@ -89,7 +99,8 @@ def results(study: Study, choosers: Path, folder: Path) -> pl.DataFrame:
         objectives=tuple(OBJECTIVES.values()),
         regimes=tuple(Regimes(family=family) for family in study.families),
     )
-    found = run_suite(suite, folder / study.name, announce=print)
+    # With other choosers it is another experiment: what both have in common is kept.
+    found = run_suite(suite, folder / study.name, overwrite=True, announce=print)
     if found.failures or not found.is_complete:
         raise SystemExit(f"{study.name}: stopped, or {len(found.failures)} runs failed")
     return read_results(folder / study.name)
@@ -204,6 +215,16 @@ def in_short(studies: dict[str, pl.DataFrame]) -> list[str]:
     return rows
 
 
+def room(folder: Path) -> list[str]:
+    """Return what an oracle gains by choosing, if it has been found out."""
+    if not (folder / ROOM).exists():
+        return []
+    lines = ["| family | oracle: gap in mean JCT to the best rule of each run, % |", "|---|---|"]
+    found = json.loads((folder / ROOM).read_text())
+    lines += [f"| {family} | {written(gap)} |" for family, gap in found.items()]
+    return ["## How much there is to gain", "", *ROOM_WORDS.strip().splitlines(), "", *lines, ""]
+
+
 def _kind(name: str, objective: str) -> str:
     """Return under which name a scheduler stands in the table of an objective; none: not at all."""
     if name.startswith("bandit:"):
@@ -216,10 +237,10 @@ def _kind(name: str, objective: str) -> str:
     return "**PPO meta-policy**" if which.startswith("ppo") else "**MetaDQN**"
 
 
-def page(studies: dict[str, pl.DataFrame], choosers: Path) -> str:
+def page(studies: dict[str, pl.DataFrame], choosers: Path, folder: Path) -> str:
     """Return the results page."""
     lines = ["# Choosing schedulers: results", "", *INTRODUCTION.strip().splitlines(), ""]
-    lines += ["## In short", "", *in_short(studies), ""]
+    lines += ["## In short", "", *in_short(studies), "", *room(folder)]
     words = {
         "rlmetadqn": "RLMetaDQN's 48 regimes: 1-GPU jobs, true run times",
         "hard": "The hard family: gangs, heavy tails, GPU types, wrong estimates",
@@ -263,7 +284,7 @@ def main() -> None:
     choosers, folder = Path(sys.argv[1]), Path(sys.argv[2])
     target = Path(sys.argv[3] if len(sys.argv) > 3 else "docs/results/choosing.md")
     found = {study.name: results(study, choosers, folder) for study in STUDIES}
-    target.write_text(page(found, choosers), encoding="utf-8")
+    target.write_text(page(found, choosers, folder), encoding="utf-8")
 
 
 if __name__ == "__main__":

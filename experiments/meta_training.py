@@ -35,7 +35,7 @@ SEEDS = 5
 OBJECTIVES = ("jct", "p95", "mixed")
 TASKS = {"rlmetadqn": "regimes", "gangs": "hard-and-drifting"}
 """Study → its task; `gangs` is the hard and the drifting families together."""
-_COMMON = {"gradient_steps": 32, "batch_size": 512, "learning_rate": 7e-4}
+_COMMON = {"gradient_steps": 32, "batch_size": 512, "learning_rate": 7e-4, "lr_end": 0.05}
 SETTINGS: dict[str, dict[str, Any]] = {
     "rlmetadqn": _COMMON | {"gamma": 0.995, "n_step": 20, "hold": 8.0},
     "gangs": _COMMON

@@ -60,6 +60,7 @@ RESULTS = {
         (
             "python experiments/meta_training.py inputs",
             "python experiments/meta_training.py train runs/choosers",
+            "python experiments/meta_room.py runs/meta-results",
             "python experiments/meta_results.py runs/choosers runs/meta-results",
         ),
         "long: five trainings for each family and objective",

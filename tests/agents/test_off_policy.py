@@ -201,6 +201,29 @@ def test_illegal_actions_do_not_count_in_targets(name):
 
 
 @every_learner
+def test_learning_rates_fall_to_their_end(name):
+    """Every optimiser's rate falls linearly to its share, also after being taken up again."""
+    kind, settings = LEARNERS[name]
+    settings = replace(settings, total_steps=2_016, lr_end=0.25, network=SMALL, gradient_steps=4)
+
+    def rates(learner: OffPolicyLearner[Any]) -> list[float]:
+        parts = [part for part in learner.saved().values() if hasattr(part, "param_groups")]
+        return [group["lr"] for part in parts for group in part.param_groups]
+
+    learner = kind(OneMachine(16), settings, seed=0)
+    first = rates(learner)
+    learner.update()
+    assert rates(learner) == pytest.approx(first)
+    learner.update()  # begun after half of the steps
+    assert rates(learner) == pytest.approx([0.625 * rate for rate in first])
+    again = kind(OneMachine(16), settings, seed=0)
+    again.load(learner.state())
+    again.update()
+    again.update()  # beyond the last step
+    assert rates(again) == pytest.approx([0.25 * rate for rate in first])
+
+
+@every_learner
 def test_scalars_say_what_happened(name):
     """Steps, shares, episodes and what was learned, with learning figures only after warm-up."""
     kind, settings = LEARNERS[name]

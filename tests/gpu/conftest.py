@@ -121,6 +121,22 @@ def by_environment() -> Callable[[Any], np.ndarray]:
 
 
 @pytest.fixture
+def assert_same_state() -> Callable[[Any, Any], None]:
+    """Return the function that finds two batches on a GPU to be in the same state."""
+
+    def compared(one: Any, other: Any) -> None:
+        found, expected = one.snapshot(), other.snapshot()
+        assert found.keys() == expected.keys()
+        assert "book" in found
+        for name, part in found.items():
+            # Threads add to a tally in any order, so that its last digits are not always the same.
+            close = {"rtol": 1e-12 if name == "tally" else 0.0, "atol": 0.0}
+            np.testing.assert_allclose(part, expected[name], err_msg=name, **close)
+
+    return compared
+
+
+@pytest.fixture
 def twins_of(scope: Scope) -> Callable[..., Twins]:
     """Return a function that makes twins of episodes."""
 

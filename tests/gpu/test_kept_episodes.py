@@ -75,7 +75,7 @@ def test_what_is_tallied_is_what_the_episodes_came_to(twins, scope):
     assert not pair.there.tallied()["episodes"].any()
 
 
-def test_a_snapshot_is_all_there_is(twins):
+def test_a_snapshot_is_all_there_is(twins, assert_same_state):
     """From a snapshot the same actions have the same results, in another batch too."""
     pair = twins(SMALL, 9)
     dice = np.random.default_rng(2)
@@ -91,8 +91,7 @@ def test_a_snapshot_is_all_there_is(twins):
         other.step(actions)
         other.assert_same_sight()
         other.assert_same_outcome()
-    for name, part in pair.there.snapshot().items():
-        np.testing.assert_array_equal(part, other.there.snapshot()[name], err_msg=name)
+    assert_same_state(pair.there, other.there)
 
 
 def test_staggered_environments_are_in_different_moments(scope, by_environment):

@@ -45,6 +45,8 @@ class OffPolicySettings:
     warmup_steps: int = 5_000
     """Environment steps taken at random before learning begins."""
     learning_rate: float = 5e-4
+    lr_end: float = 1.0
+    """Share of the learning rates left at the end of the training; they fall linearly."""
     max_grad_norm: float | None = 10.0
     """Longer gradients are shortened to this length; None leaves them."""
     gamma: float = 0.99
@@ -67,6 +69,7 @@ class OffPolicySettings:
         found = self.below_one("total_steps", "steps_per_update", "batch_size", "memory_size")
         found += self.not_above_zero("learning_rate", "max_grad_norm", "discount_per_s")
         found += self.not_above_zero("reward_scale")
+        found += self.not_above_zero("lr_end") + self.not_shares("lr_end")
         if self.gradient_steps < 0 or self.warmup_steps < 0:
             found.append("gradient_steps and warmup_steps must not be negative")
         if not 0.0 < self.gamma <= 1.0:
@@ -176,6 +179,7 @@ class OffPolicyLearner(ABC, Generic[Settings]):
     def update(self) -> dict[str, float]:
         """Gather some steps and learn from the memory; return scalars by name."""
         self.network.train()  # whoever judged it since may have switched its noise off
+        self._slow_down()
         rounds = math.ceil(self.settings.steps_per_update / self.batch.size)
         learned: list[dict[str, Any]] = []
         tally = Tally()
@@ -192,6 +196,17 @@ class OffPolicyLearner(ABC, Generic[Settings]):
         names = learned[0] if learned else {}
         means = {name: _mean([one[name] for one in learned]) for name in names}
         return tally.scalars() | {"memory": float(self.memory.filled)} | means
+
+    def _slow_down(self) -> None:
+        """Let the learning rates fall with what is done of the training."""
+        if self.settings.lr_end == 1.0:
+            return
+        done = min(self.steps / self.settings.total_steps, 1.0)
+        share = 1.0 + (self.settings.lr_end - 1.0) * done
+        for part in self.saved().values():
+            if isinstance(part, torch.optim.Optimizer):
+                for group in part.param_groups:
+                    group["lr"] = share * group.setdefault("first_lr", group["lr"])
 
     def told(self, figure: Tensor) -> Any:
         """Return a figure for people; on a GPU nobody waits for it before the update is over."""

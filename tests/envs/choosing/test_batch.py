@@ -119,3 +119,23 @@ def test_staggered_environments_do_not_march_in_step():
     batch = ChoosingBatch(ChoosingEpisodes(TASK), 6, compiled=False)
     batch.reset(0, staggered=True)
     assert len(set(batch.now_s.tolist())) > 3
+
+
+def test_what_is_kept_to_the_end_earns_what_was_told():
+    """Going on with one scheduler earns what was foretold, from wherever; asking changes nothing."""
+    task = TASK.changed(regimes=["bursty-low-4"], reward="mixed")
+    batch = ChoosingBatch(ChoosingEpisodes(task), 2, compiled=False, autoreset=False)
+    batch.reset(5)
+    played(batch, 20)
+    before = batch.snapshot()
+    told = batch.kept_returns(np.array([1, 0]))
+    assert told.shape == (2, batch.layout.actions)
+    assert np.ptp(told, axis=1).min() > 0
+    for action in (1, 3):
+        batch.restore(before)
+        earned, over = np.zeros(2), np.zeros(2, dtype=np.bool_)
+        while not over.all():
+            batch.step(np.full(2, action))
+            earned += np.where(over, 0.0, batch.rewards)
+            over |= batch.terminated | batch.truncated
+        assert told[::-1, action] == pytest.approx(earned, abs=1e-9)

@@ -25,8 +25,11 @@ MODULES = (
     "yardmaster.engine.gpu.hashing",
     "yardmaster.engine.gpu.kernels",
 )
-THREADS = 256
+THREADS = 64
 """Threads of a block that steps."""
+REGISTERS = 64
+"""Registers of a thread. Threads wait for memory most of the time: more of them at once are worth
+more than what is kept in registers."""
 TEAM = 64
 """Threads that begin one environment together."""
 TALLY = ("episodes", "returns", "steps", "noops", "jobs", "jct_s", "bounded_slowdown")
@@ -71,7 +74,7 @@ def compiled(rules: IntArray, constants: Mapping[int, int], *, is_real: bool) ->
 def _compiled(
     rules: tuple[int, ...], known: tuple[tuple[int, int], ...], *, is_real: bool
 ) -> Kernels:
-    found = copied(MODULES, rules, dict(known), is_real=is_real)
+    found = copied(MODULES, rules, dict(known), is_real=is_real, registers=REGISTERS)
     is_played = is_simulated()
     return Kernels(
         step=found["kernels.step_all"],
@@ -90,10 +93,12 @@ def copied(
     *,
     is_real: bool,
     in_place: Mapping[str, Any] | None = None,
+    registers: int | None = None,
 ) -> dict[str, Any]:
     """Return copies of the modules' functions for the GPU, by `module.function`.
 
-    `in_place` has functions to be compiled in place of others that are never called.
+    `in_place` has functions to be compiled in place of others that are never called; `registers`
+    limits how many of them a thread has.
 
     Raises:
         YardmasterError: if there is no GPU to run them on.
@@ -101,6 +106,8 @@ def copied(
     cuda = require_gpu()
     is_played = is_simulated()
     reach = lanes.simulated() if is_played else lanes.compiled(constants)
+    # Who plays a GPU has no registers.
+    limits = {} if is_played or registers is None else {"max_registers": registers}
     replaced = reach._asdict() | {"cuda": cuda, "RULES": rules}
     if not is_played:
         replaced |= {"float64": cuda.types.float64, "low64": cuda.jit(device=True)(_itself)}
@@ -108,7 +115,7 @@ def copied(
 
     def made(function: Any, special: dict[str, bool | str]) -> Any:
         if "cache" in special:  # an entry point
-            return cuda.jit(function)
+            return cuda.jit(function, **limits)
         return function if is_played else cuda.jit(device=True)(function)
 
     return compilation.copies(made, modules, is_real=is_real or is_played, replaced=replaced)

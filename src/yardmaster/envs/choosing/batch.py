@@ -146,6 +146,27 @@ class ChoosingBatch(RowBatch):
         else:
             self._choosing.step_parts(*rows, self._parts)
 
+    def kept_returns(self, rows: IntArray) -> FloatArray:
+        """Return what each scheduler, kept from now to the end, would still earn: (rows, actions).
+
+        It is found by playing on, so that jobs count which nobody knows of yet: a chooser that
+        reads it is an oracle. The environments stay where they are.
+        """
+        actions = self.layout.actions
+        count = len(rows) * actions
+        twins = [np.repeat(part[rows], actions, axis=0) for part in self._rows]
+        earned = twins[3][:, at.RETURN].copy()
+        scales = self._scales.copy()
+        scales[at.EVERY_S] = np.inf  # nobody is asked again
+        self._choosing.step_many(
+            *(self._bank[2], self._rules, scales, *twins),
+            np.zeros((count, self.layout.length), dtype=np.float32),
+            *(np.repeat(self._places[rows], actions), np.tile(np.arange(actions), len(rows))),
+            *(np.zeros(count), np.zeros(count, dtype=np.int64), np.zeros(count), 0, count),
+        )
+        found: FloatArray = twins[3][:, at.RETURN] - earned
+        return found.reshape(len(rows), actions)
+
     def _keep_last(self, ended: IntArray) -> None:
         book, purse = self._rows[2], self._rows[3]
         self.episode_returns[ended] = purse[ended, at.RETURN]
