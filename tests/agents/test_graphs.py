@@ -6,6 +6,8 @@ import warnings
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yardmaster.agents.graphs import Replays, room_for
 
@@ -24,6 +26,16 @@ def test_room_is_enough_and_hardly_too_much():
     )
     assert len(set(rooms)) <= 20
     assert room_for(900, 910) == 910
+
+
+@given(count=st.integers(0, 10**7), more=st.integers(0, 200))
+def test_room_is_a_multiple_of_64_or_all_there_can_be(count, more):
+    """Enough for all; below 256 the next multiple of 64, beyond it at most a quarter more."""
+    room = room_for(count, 10**9)
+    assert count <= room
+    assert room % 64 == 0
+    assert room <= (max(count + 63, 64) if count < 256 else 1.25 * count)
+    assert room_for(count, count + more) == min(room, count + more)
 
 
 def test_numbers_are_held_where_the_first_were():

@@ -148,8 +148,9 @@ class Replays:
 
 
 def room_for(count: int, most: int) -> int:
-    """Return a size for so many things, out of few: at most a quarter larger, at most `most`.
+    """Return a size for so many things, out of few, and at most `most`.
 
+    It is the next multiple of 64, and from 256 things on at most a quarter larger than they are.
     Every size is a graph of its own, so there must not be many.
     """
     step = max(64, 1 << max(count.bit_length() - 3, 0))
