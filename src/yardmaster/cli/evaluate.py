@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from yardmaster.cli.console import progress, remark, say, say_json
+from yardmaster.cli.console import announce, progress, remark, say, say_json
 from yardmaster.cli.options import FormatOption, JsonOption, QuietOption
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def evaluate(
             episodes=episodes,
             metric=metric,
             progress=report,
+            announce=None if quiet else announce,
         )
     _write(contest, folder)
     _tell(contest, "json" if json else format)

@@ -62,6 +62,7 @@ class EnvironmentBatch(RowBatch):
         )
         self.outcomes = np.zeros((size, len(_OUTCOMES) + 1))
         """(size, sums) of episodes that ended in the last step; see `playing`."""
+        self._announce = announce
         self._rules, self._scales = episodes.rules(), episodes.scales()
         self._is_real = episodes.prepared(0).is_real
         self._picking = (
@@ -103,7 +104,8 @@ class EnvironmentBatch(RowBatch):
     def _prepared(self, number: int) -> Prepared:
         prepared = self.episodes.prepared(number)
         if prepared.is_real and not self._is_real and self._picking.is_compiled:
-            self._picking = compilation.compiled(is_real=True)  # serves plain episodes as well
+            # The one for real clusters serves plain episodes as well.
+            self._picking = compilation.compiled(self._announce, is_real=True)
             self._is_real = True
         return prepared
 

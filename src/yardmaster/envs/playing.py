@@ -48,6 +48,7 @@ def play(
     size: int = 64,
     compiled: bool = True,
     prepared: Episodes | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> Played:
     """Play the first episodes of a set to their end.
 
@@ -59,6 +60,7 @@ def play(
         size: environments at a time.
         compiled: False runs plain Python.
         prepared: the set, if it has been opened before.
+        announce: told when the environment must be compiled first.
     """
     source = prepared or Episodes(task, split)
     line = iter(range(episodes))
@@ -69,7 +71,7 @@ def play(
             playing[row] = next(line, -1)
         return np.maximum(playing[rows], 0)
 
-    batch = EnvironmentBatch(source, len(playing), compiled=compiled, draw=draw)
+    batch = EnvironmentBatch(source, len(playing), compiled=compiled, draw=draw, announce=announce)
     batch.begin(np.arange(len(playing)))
     results = np.zeros((episodes, 10))
     left = episodes

@@ -29,11 +29,20 @@ from yardmaster.experiments.contest import (
     Contest,
     Entry,
 )
-from yardmaster.experiments.players import How, Policy, played, player_of, simulated, skipping
+from yardmaster.experiments.players import (
+    Announce,
+    How,
+    Policy,
+    played,
+    player_of,
+    simulated,
+    skipping,
+)
 from yardmaster.experiments.training.about import provenance
 from yardmaster.experiments.training.evaluation import (
     HIGHER_IS_BETTER,
     WELL_KNOWN,
+    Choose,
     Scores,
     default_opponents,
 )
@@ -106,6 +115,7 @@ def evaluate(
     metric: str | None = None,
     size: int = 64,
     progress: Progress | None = None,
+    announce: Announce | None = None,
 ) -> Contest:
     """Let policies and schedulers play the same episodes.
 
@@ -120,6 +130,7 @@ def evaluate(
             metric that the reward is about.
         size: environments at a time.
         progress: told who plays.
+        announce: told when something must be compiled first.
 
     Raises:
         YardmasterError: if a name is unknown, or a player cannot play the task.
@@ -127,7 +138,14 @@ def evaluate(
     _refuse(policies, splits, episodes, metric)
     splits = sets_for(policies, task) if splits is None else splits
     task, episodes, cut = _within_file(task, splits, episodes)
-    boards = _boards(task, policies[0].sight, cast("Sequence[Split]", splits), episodes, size)
+    boards = _boards(
+        task,
+        policies[0].sight,
+        cast("Sequence[Split]", splits),
+        count=episodes,
+        size=size,
+        announce=announce,
+    )
     names = _opponents(against, boards[0].episodes.task, metric)
     metric = metric or _metric_for(names, boards[0])
     turns: list[tuple[str, Callable[[], Entry]]] = [
@@ -242,11 +260,21 @@ def _refuse(
 class _Board:
     """One set of episodes, as each player sees it."""
 
-    def __init__(self, task: Task, sight: Sight, split: Split, count: int, size: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        sight: Sight,
+        split: Split,
+        *,
+        count: int,
+        size: int,
+        announce: Announce | None,
+    ) -> None:
         self.task = task
         self.split: Split = split
         self.count = count
         self.size = size
+        self.announce = announce
         self.unit_s = sight.time_unit_s
         self._seen: dict[Sight, Episodes] = {}
         self.episodes = self.seen(sight)
@@ -262,6 +290,10 @@ class _Board:
             self._seen[sight] = Episodes(task, self.split)
         return self._seen[sight]
 
+    def played(self, choose: Choose, episodes: Episodes) -> Scores:
+        """Let somebody play them."""
+        return played(choose, episodes, self.count, size=self.size, announce=self.announce)
+
 
 class _SceneBoard(_Board):
     """One set of episodes of one scene."""
@@ -275,9 +307,11 @@ class _SceneBoard(_Board):
         *,
         count: int,
         size: int,
+        announce: Announce | None,
     ) -> None:
         self._scenes, self._place, self._set = scenes, place, split
-        super().__init__(scenes.mix.task_at(place), sight, split, count, size)
+        task = scenes.mix.task_at(place)
+        super().__init__(task, sight, split, count=count, size=size, announce=announce)
         self.split = cast("Split", f"{split} {place.name}")
 
     def seen(self, sight: Sight) -> Episodes:
@@ -289,15 +323,24 @@ class _SceneBoard(_Board):
 
 
 def _boards(
-    task: Task | SceneMix, sight: Sight, splits: Sequence[Split], episodes: int, size: int
+    task: Task | SceneMix,
+    sight: Sight,
+    splits: Sequence[Split],
+    *,
+    count: int,
+    size: int,
+    announce: Announce | None,
 ) -> list[_Board]:
     if isinstance(task, Task):
-        return [_Board(task, sight, split, episodes, size) for split in splits]
+        return [
+            _Board(task, sight, split, count=count, size=size, announce=announce)
+            for split in splits
+        ]
     from yardmaster.envs.scene_parts import lay_out
 
-    scenes = lay_out(task)
+    scenes = lay_out(task, announce)
     return [
-        _SceneBoard(scenes, place, sight, split, count=episodes, size=size)
+        _SceneBoard(scenes, place, sight, split, count=count, size=size, announce=announce)
         for split in splits
         for place in task.places
     ]
@@ -315,8 +358,7 @@ def _opponents(against: Sequence[str] | None, task: Task, metric: str | None) ->
 
 def _policy(policy: Policy, boards: Sequence[_Board]) -> Entry:
     scores: dict[str, Scores] = {
-        board.split: played(policy.choose, board.seen(policy.sight), board.count, size=board.size)
-        for board in boards
+        board.split: board.played(policy.choose, board.seen(policy.sight)) for board in boards
     }
     return Entry(policy.name, "policy", policy.information.value, scores)
 
@@ -327,9 +369,9 @@ def _opponent(name: str, boards: Sequence[_Board]) -> Entry:
     # Every set has a player of its own: dice must not depend on what was played before.
     players = [player_of(name, board.episodes) for board in boards]
     scores: dict[str, Scores] = {
-        board.split: simulated(scheduler, board.episodes, board.count)
+        board.split: simulated(scheduler, board.episodes, board.count, announce=board.announce)
         if player is None
-        else played(player, board.episodes, board.count, size=board.size)
+        else board.played(player, board.episodes)
         for board, player in zip(boards, players, strict=True)
     }
     how: How = "simulated" if players[0] is None else "played"

@@ -8,7 +8,7 @@ window. Both are scored by the same definitions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 How = Literal["policy", "played", "simulated"]
 """A policy in the environment, a heuristic in the environment, a scheduler without one."""
+
+Announce = Callable[[str], None]
+"""Told when something must be compiled first."""
 
 COMPILE_ABOVE_JOBS = 10_000
 """Above this many jobs in all, loading the compiled core pays."""
@@ -229,15 +232,30 @@ def player_of(name: str, episodes: Episodes) -> Expert | None:
     return player
 
 
-def played(choose: Choose, episodes: Episodes, count: int, *, size: int = 64) -> Scores:
+def played(
+    choose: Choose,
+    episodes: Episodes,
+    count: int,
+    *,
+    size: int = 64,
+    announce: Announce | None = None,
+) -> Scores:
     """Play the first episodes of a set in the environment."""
     found = play(
-        episodes.task, choose, split=episodes.split, episodes=count, size=size, prepared=episodes
+        episodes.task,
+        choose,
+        split=episodes.split,
+        episodes=count,
+        size=size,
+        prepared=episodes,
+        announce=announce,
     )
     return {name: np.asarray(getattr(found, name), dtype=np.float64) for name in HIGHER_IS_BETTER}
 
 
-def simulated(scheduler: Scheduler, episodes: Episodes, count: int) -> Scores:
+def simulated(
+    scheduler: Scheduler, episodes: Episodes, count: int, *, announce: Announce | None = None
+) -> Scores:
     """Simulate a scheduler on the jobs of the first episodes of a set; it has no returns.
 
     An episode is cut where the environment cuts it by time; a limit on decisions has no meaning.
@@ -254,6 +272,7 @@ def simulated(scheduler: Scheduler, episodes: Episodes, count: int) -> Scores:
             seed=number,
             until_s=math.nextafter(horizon_s, 0.0) if math.isfinite(horizon_s) else math.inf,
             compile_core="always" if many else "auto",
+            announce=announce,
         )
         rows.append(_scores(schedule))
     return {

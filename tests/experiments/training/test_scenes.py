@@ -178,3 +178,20 @@ def test_mistakes_name_the_file_and_the_entry(name: str, tmp_path: Path):
     assert text != FILE
     with pytest.raises(InvalidConfigError, match=rf"(?s)mine\.toml.*{why}"):
         config(tmp_path, text)
+
+
+def test_judging_says_when_it_compiles(whole: Path, monkeypatch: pytest.MonkeyPatch):
+    """A machine that has no machine code yet is told so, for core and environment, once each."""
+    from yardmaster.engine import compilation
+    from yardmaster.engine.picking import compilation as of_environments
+
+    for module in (compilation, of_environments):
+        monkeypatch.setattr(module, "_compiled", {})
+    monkeypatch.setattr(compilation, "is_on_disk", lambda _function: False)
+    policy = read_policy(whole / "policy.npz")
+    told: list[str] = []
+    mix = task_of([policy], {})
+    evaluate([policy], mix, against=["fifo"], splits=["val"], episodes=1, announce=told.append)
+    assert told == [
+        compilation.announcement(what) for what in ("the simulation core", "the environment")
+    ]
