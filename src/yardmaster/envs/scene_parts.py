@@ -7,7 +7,7 @@ their own for training, validation and report.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -58,16 +58,9 @@ class Logs:
         """
         try:
             gpus = load_cluster(place.cluster).gpus
-            found = self._part(place, split, number, gpus)
+            return self._part(place, split, number, gpus)
         except YardmasterError as error:
             raise YardmasterError(f"Scene {place.name!r}: {error}") from None
-        if len(found) < self._jobs:
-            raise YardmasterError(
-                f"Scene {place.name!r}: the {split} part of {place.workload} has {len(found)} jobs"
-                f" that fit on {place.cluster}, fewer than the {self._jobs} of an episode; use"
-                " shorter episodes (jobs under [task]) or a longer log."
-            )
-        return found
 
     def _part(self, place: Place, split: Split, number: int, gpus: int) -> Workload:
         from yardmaster.workloads.sources import is_generated, load_workload
@@ -86,7 +79,26 @@ class Logs:
         log = self._files[place.workload]
         low, high = (int(share * len(log)) for share in PARTS[split])
         rows = np.arange(low, high)
-        return log.select(rows[(log.gpus[rows] >= 1) & (log.gpus[rows] <= gpus)])
+        fitting = rows[(log.gpus[rows] >= 1) & (log.gpus[rows] <= gpus)]
+        if len(fitting) < self._jobs:
+            raise YardmasterError(
+                f"the {split} part of {place.workload} has {len(fitting)} jobs that fit on"
+                f" {place.cluster}, fewer than the {self._jobs} of an episode; use shorter episodes"
+                " (jobs under [task]) or a longer log."
+            )
+        return log.select(fitting)
+
+    def refuse_short(self, places: Iterable[Place], split: Split) -> None:
+        """Complain about scenes of which a part has too few jobs; generated jobs have no end.
+
+        Raises:
+            YardmasterError: naming the first of them.
+        """
+        from yardmaster.workloads.sources import is_generated
+
+        for place in places:
+            if not is_generated(place.workload):
+                self.part(place, split)
 
     def window(self, place: Place, split: Split, number: int) -> Workload:
         """Return consecutive jobs of a part; those of `val` and `report` share none while enough.
@@ -123,17 +135,20 @@ class LaidOutScenes:
         return HeldOut(self, place, split, sight or self.sight)
 
 
-def lay_out(mix: SceneMix, announce: Callable[[str], None] | None = None) -> LaidOutScenes:
+def lay_out(
+    mix: SceneMix, announce: Callable[[str], None] | None = None, logs: Logs | None = None
+) -> LaidOutScenes:
     """Read the jobs of all scenes, lay them out, and measure what is usual in each.
 
     Args:
         mix: the scenes.
         announce: told when the core must be compiled first.
+        logs: their jobs, if some were read before.
 
     Raises:
         YardmasterError: naming the scene whose jobs or cluster cannot be used.
     """
-    logs = Logs(mix.jobs)
+    logs = logs or Logs(mix.jobs)
     scenes = tuple(
         Scene(
             name=place.name,

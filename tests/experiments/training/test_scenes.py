@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from yardmaster.agents.checkpoint import read_checkpoint
 from yardmaster.cli.train import summary
-from yardmaster.errors import InvalidConfigError
+from yardmaster.errors import InvalidConfigError, YardmasterError
 from yardmaster.experiments.evaluation import evaluate, sets_for, task_of
 from yardmaster.experiments.players import read_policy
 from yardmaster.experiments.training import TrainConfig, read_config, train
@@ -178,6 +179,26 @@ def test_mistakes_name_the_file_and_the_entry(name: str, tmp_path: Path):
     assert text != FILE
     with pytest.raises(InvalidConfigError, match=rf"(?s)mine\.toml.*{why}"):
         config(tmp_path, text)
+
+
+@pytest.mark.parametrize(("large_from", "part"), [(80, "report"), (60, "val")])
+def test_parts_that_are_too_short_are_told_first(large_from: int, part: str, tmp_path: Path):
+    """Before heuristics play: one cannot validate on nothing; without a report one can train."""
+    rows = [f"{10 * n},60,{64 if n >= large_from else 1}" for n in range(100)]
+    (tmp_path / "log.csv").write_text("\n".join(["submit_s,duration_s,gpus", *rows]) + "\n")
+    text = FILE.replace('workload = "mm"', f'workload = "{tmp_path / "log.csv"}"')
+    asked = config(tmp_path, text, steps=128)
+    told: list[str] = []
+    short = f"Scene 'mm': the {part} part of .* has 0 jobs that fit on 2x V100:4"
+    if part == "val":
+        with pytest.raises(YardmasterError, match=short):
+            train(asked, out=tmp_path / "run", announce=told.append)
+        assert not told
+        assert not (tmp_path / "run").exists()
+        return
+    train(asked, out=tmp_path / "run", announce=told.append)
+    assert re.match(f"Warning: {short}", told[0])
+    assert "--splits val" in told[0]
 
 
 def test_judging_says_when_it_compiles(whole: Path, monkeypatch: pytest.MonkeyPatch):

@@ -59,10 +59,22 @@ class Scenes(Picking):
         return {name: own[name] for name in ("jobs", "reward")} | kinds_of(Sight)
 
     def laid_out(self, task: SceneMix, announce: Callable[[str], None] | None) -> LaidOutScenes:
-        """Read the jobs of all scenes, and let heuristics say what is usual in each."""
-        from yardmaster.envs.scene_parts import lay_out
+        """Read the jobs of all scenes, and let heuristics say what is usual in each.
 
-        return lay_out(task, announce)
+        Raises:
+            YardmasterError: naming the scene that has too few jobs to train or to validate on.
+        """
+        from yardmaster.envs.scene_parts import Logs, lay_out
+
+        logs = Logs(task.jobs)
+        logs.refuse_short(task.places, "train")
+        logs.refuse_short(task.places, "val")
+        try:
+            logs.refuse_short(task.places, "report")
+        except YardmasterError as error:  # can be trained all the same, and judged elsewhere
+            if announce is not None:
+                announce(f"Warning: {error} As it is, `evaluate` needs --splits val.")
+        return lay_out(task, announce, logs)
 
     def open_batch(
         self,
