@@ -65,11 +65,14 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> None:
 def small():
     """Return a function that makes small configurations: `small(learner={…}, train={…})`."""
 
-    def made(learner: dict | None = None, train: dict | None = None) -> TrainConfig:
+    def made(
+        learner: dict | None = None, train: dict | None = None, task: dict | None = None
+    ) -> TrainConfig:
         quick = {"steps_per_update": 256, "network": {"hidden": [8]}}
         if (learner or {}).get("name", "ppo") == "ppo":
             quick |= {"epochs": 1, "minibatches": 2}
         tables = {
+            "task": task or {},
             "learner": quick | (learner or {}),
             "train": {
                 "steps": 2_048, "envs": 16, "eval_every": 512, "eval_episodes": 8, "threads": 1,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.contents import digest_of, replayed_by
 from yardmaster.model.catalogue import load_cluster
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.language import FILE_COPIES
-from yardmaster.workloads.recipes.arrivals import Replayed
-from yardmaster.workloads.recipes.document import find_recipe, is_recipe_file
 from yardmaster.workloads.sources import is_generated, load_workload
 
 OWN_FAMILY = "own"
@@ -102,7 +100,10 @@ class OwnWorkload:
 
     def table(self) -> dict[str, Any]:
         """Return plain values that determine jobs and machines: files by name and content."""
-        workload, cluster = _digest(self.workload, self._replayed), _digest(self.cluster)
+        workload, cluster = (
+            _digest(self.workload, replayed_by(self.workload)),
+            _digest(self.cluster),
+        )
         return {
             "workload": self.workload if workload is None else Path(self.workload).name,
             "workload_file": workload,
@@ -117,14 +118,8 @@ class OwnWorkload:
 
         A recipe that leans on a file of arrivals is not among them: it looks for that beside it.
         """
-        named = [self.cluster] if self._replayed else [self.cluster, self.workload]
+        named = [self.cluster] if replayed_by(self.workload) else [self.cluster, self.workload]
         return {name: path for name in named if (path := Path(name)).is_file()}
-
-    @property
-    def _replayed(self) -> str | None:
-        """The file of arrivals that its recipe leans on, if it does."""
-        arrivals = find_recipe(self.workload).arrivals if is_recipe_file(self.workload) else None
-        return arrivals.file if isinstance(arrivals, Replayed) else None
 
     @property
     def is_drawn(self) -> bool:
@@ -137,20 +132,8 @@ def _found(source: str) -> str:
     return str(FILE_COPIES.get(source, source))
 
 
-def _digest(source: str, replayed: str | None = None) -> str | None:
-    """Return the digest of a file's content, None for what is no file.
-
-    A recipe that replays a file of arrivals counts with that file's content too.
-    """
-    path = Path(source).expanduser()
-    try:
-        if path.is_dir():
-            raise YardmasterError(f"{source} is a folder; name a file, a preset or a recipe.")
-        if not path.is_file():
-            return None
-        digest = hashlib.sha256(path.read_bytes())
-        if replayed is not None:
-            digest.update(Path(replayed).read_bytes())
-        return digest.hexdigest()
-    except OSError as error:
-        raise YardmasterError(f"Cannot read {error.filename}: {error.strerror}.") from None
+def _digest(source: str, leans_on: str | None = None) -> str | None:
+    """Return the digest of a file's content, None for what is no file."""
+    if Path(source).expanduser().is_dir():
+        raise YardmasterError(f"{source} is a folder; name a file, a preset or a recipe.")
+    return digest_of(source, leans_on)

@@ -26,6 +26,7 @@ from yardmaster.experiments.training.folder import (
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.experiments.training.referee import Referee
 from yardmaster.experiments.training.scalars import TensorBoard, event_library
+from yardmaster.experiments.training.sources import refuse_changed, sources_of
 from yardmaster.experiments.training.standing import Progress, Standing, Status, TrainResult
 from yardmaster.experiments.training.tables import to_toml
 from yardmaster.experiments.training.warm_start import refuse_impossible, warm_start
@@ -104,6 +105,7 @@ class _Training:
         self.event_library = event_library(wanted=settings.tensorboard)
         threads = settings.threads or len(os.sched_getaffinity(0))
         use_threads(threads)
+        self.sources = sources_of(config.task)  # before they are read
         self.task = self.kind.laid_out(config.task, announce)
         self.batch = self.kind.open_batch(
             self.task,
@@ -198,6 +200,9 @@ class _Training:
             saved = read_checkpoint(self.folder.last)
             standing = dict(saved.standing)
             self._refuse_other(saved.config, standing.pop("environment"))
+            # Checkpoints of earlier versions do not say what they were trained on.
+            before = standing.pop("sources", {})
+            refuse_changed(before, self.sources, self.config.task, self.folder.path)
             self.learner.load(saved.state)
             self.watch = Watch(standing.pop("watch"))
             self.standing = Standing.of(standing)
@@ -322,7 +327,11 @@ class _Training:
     def _write(self, path: Path, state: Mapping[str, Any]) -> None:
         from yardmaster.agents.checkpoint import Checkpoint, write_checkpoint
 
-        more = {"watch": self.watch.state(), "environment": self.kind.environment(self.batch)}
+        more = {
+            "watch": self.watch.state(),
+            "environment": self.kind.environment(self.batch),
+            "sources": self.sources,
+        }
         standing = self.standing.plain() | more
         config = self.config.tables()
         write_checkpoint(path, Checkpoint(self.config.learner, config, state, standing))
