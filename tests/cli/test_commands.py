@@ -360,6 +360,21 @@ def test_a_run_keeps_the_users_order(tmp_path: Path):
     assert run("rerun", str(tmp_path / "x"), "-q", cwd=elsewhere).returncode == 0
 
 
+def test_a_run_keeps_what_the_users_order_imports(tmp_path: Path):
+    """Modules beside an order are kept with it: they too may change later."""
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/mine.py").write_text(
+        "from signs import SIGN\ndef widest(jobs):\n    return SIGN * jobs.gpus\n"
+    )
+    (tmp_path / "own/signs.py").write_text("SIGN = -1\n")
+    order = "own/mine.py:widest"
+    done = run("simulate", "-s", order, "--jobs", "80", "-o", "x", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "own/signs.py").write_text("SIGN = +1.0\n")
+    again = run("rerun", "x", "-q", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
 def test_demo_writes_where_it_says(tmp_path: Path):
     """The demo writes ./demo, prints at least eight schedulers with intervals, and can be rerun."""
     done = run("demo", "-q", cwd=tmp_path)

@@ -5,7 +5,7 @@ config.toml        the plan, resolved
 meta.json          versions, machine, command line, when, fingerprints of the schedules
 cluster/           the cluster file, if the user gave one
 snapshot/          the snapshot file, if the user gave one (`eta` only)
-orders/            the files of the user's own orders, if there are any
+orders/            the files of the user's own orders, if there are any, with what they import
 workloads/0.parquet …   the jobs, in the canonical schema
 jobs/0.parquet …    one file per simulation, one row per job: start, end, wait, JCT, outcome
 segments.parquet   one row per segment with its GPUs (`simulate` only)
@@ -46,6 +46,7 @@ from yardmaster.model.documents import read_toml, validate
 from yardmaster.model.schedule import Cause, Outcome, Schedule
 from yardmaster.model.workload import Workload
 from yardmaster.schedulers.language import FILE_COPIES, file_names, order_files
+from yardmaster.schedulers.neighbours import neighbours
 from yardmaster.workloads.tables import read_table, write_table
 
 REPRODUCED = (
@@ -113,8 +114,7 @@ def write_inputs(folder: Path, plan: Plan, workloads: Iterable[Workload]) -> Non
     if plan.eta is not None and plan.eta.snapshot is not None:
         saved = _with_snapshot(saved, _kept(folder, "snapshot", plan.eta.snapshot))
     for place, source in order_files(plan.schedulers).items():
-        (folder / "orders").mkdir(exist_ok=True)
-        shutil.copyfile(source, folder / "orders" / _copy_name(place))
+        _keep_order(folder / "orders", place, source)
     document = saved.model_dump(exclude_none=True)
     (folder / "config.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
     for number, workload in enumerate(workloads):
@@ -142,9 +142,9 @@ def read_inputs(path: Path) -> tuple[Plan, list[Workload]]:
     config = path / "config.toml"
     plan = validate(Plan, read_toml(config), str(config))
     for place in file_names(plan.schedulers):
-        copy = path / "orders" / _copy_name(place)
-        if copy.is_file():
-            FILE_COPIES[place] = copy
+        for copy in _copies(path / "orders", place):
+            if copy.is_file():
+                FILE_COPIES[place] = copy
     if plan.cluster.endswith(".toml"):
         plan = plan.model_copy(update={"cluster": str(path / plan.cluster)})
     workloads = [
@@ -162,9 +162,23 @@ def _with_snapshot(plan: Plan, snapshot: str) -> Plan:
     return plan.model_copy(update={"eta": question})
 
 
-def _copy_name(place: str) -> str:
-    """Return the name under which a user's order file is kept; unlike paths do not collide."""
-    return f"{hashlib.sha256(place.encode()).hexdigest()[:8]}-{Path(place).name}"
+def _keep_order(folder: Path, place: str, source: Path) -> None:
+    """Copy a user's order file, and the modules that it imports from beside it."""
+    beside = neighbours(source) if place.endswith(".py") else {}
+    alone, in_company = _copies(folder, place)
+    copy = in_company if beside else alone
+    for target, file in ((copy, source), *((copy.parent / k, v) for k, v in beside.items())):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def _copies(folder: Path, place: str) -> tuple[Path, Path]:
+    """Return where a user's order file is kept; unlike paths do not collide.
+
+    One that imports modules beside it has a folder of its own, in which they have their names.
+    """
+    name, digest = Path(place).name, hashlib.sha256(place.encode()).hexdigest()[:8]
+    return folder / f"{digest}-{name}", folder / digest / name
 
 
 def write_summary(folder: Path, rows: Iterable[Mapping[str, Any]]) -> None:

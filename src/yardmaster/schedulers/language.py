@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.names import Registry, did_you_mean, unknown
+from yardmaster.schedulers.neighbours import importable
 from yardmaster.schedulers.orders import ORDERS, Order
 from yardmaster.schedulers.views import Information, RunTimes
 
@@ -396,7 +397,8 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-        spec.loader.exec_module(module)
+        with importable(path):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[module_name]  # half a module must not be found the next time
         raise

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -116,6 +118,26 @@ def test_files_travel_with_the_batch(tmp_path, small, kit, monkeypatch):
     assert FILE_COPIES[order].read_text() == texts[order]
     for one, other in zip(here.runs, there.runs, strict=True):
         np.testing.assert_array_equal(one.numbers, other.numbers)
+
+
+def test_modules_travel_with_their_order(tmp_path, small, kit, monkeypatch):
+    """What stands beside an order comes along, and a later batch may bring another."""
+    monkeypatch.setattr(module, "_unpacked", {})
+    monkeypatch.setattr("sys.path", list(sys.path))
+    order = tmp_path / "travels_in_company.py"
+    monkeypatch.setitem(FILE_COPIES, str(order), order)
+    text = "from travelling_kit.keys import SIGN\ndef by(jobs):\n    return SIGN * jobs.submit_s\n"
+    order.write_text(text)
+    found = []
+    for sign in ("1.0", "-1"):
+        kept = {"travelling_kit/keys.py": f"SIGN = {sign}\n".encode()}
+        cells = cells_of(small.with_changes(schedulers=("fifo+skip",)))
+        cells = [replace(cell, scheduler=f"{order}:by+skip") for cell in cells]
+        sent = Kit(kit.code, files={str(order): text.encode()}, beside={str(order): kept})
+        outcome = run_batch(sent, cells)
+        assert not outcome.failures
+        found.append([run.numbers[0] for run in outcome.runs])
+    assert found[0] != found[1]
 
 
 def test_loading_is_not_counted(small, kit, monkeypatch):

@@ -12,6 +12,7 @@ from yardmaster.engine.picking.sight import Sight
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.suite.fingerprints import (
     code_fingerprint,
+    name_by_content,
     scheduler_fingerprint,
     without_orders,
 )
@@ -66,6 +67,25 @@ def test_an_own_order_counts_with_its_file(tmp_path, monkeypatch):
     before = scheduler_fingerprint("my_orders:Last")
     module.write_text(module.read_text() + "# changed\n")
     assert scheduler_fingerprint("my_orders:Last") != before
+
+
+@pytest.mark.parametrize("named", ["file", "module"])
+def test_an_own_order_counts_with_what_it_imports_beside_it(tmp_path, monkeypatch, named):
+    """A change of a module that it leans on is another scheduler; of one that it does not, none."""
+    monkeypatch.syspath_prepend(tmp_path)
+    order, leant_on = f"order_of_{named}", f"leant_on_by_{named}"
+    file = tmp_path / f"{order}.py"
+    file.write_text(f"from {leant_on} import KEY\ndef by(jobs):\n    return jobs.gpus * KEY\n")
+    beside, other = tmp_path / f"{leant_on}.py", tmp_path / "other.py"
+    beside.write_text("KEY = 1\n")
+    other.write_text("KEY = 1\n")
+    name = f"{file if named == 'file' else order}:by+skip"
+    before = scheduler_fingerprint(name), name_by_content(name)
+    other.write_text("KEY = 2\n")
+    assert (scheduler_fingerprint(name), name_by_content(name)) == before
+    beside.write_text("KEY = 2\n")
+    assert scheduler_fingerprint(name) != before[0]
+    assert (name_by_content(name) != before[1]) == (named == "file")
 
 
 def test_a_missing_file_is_named():

@@ -67,15 +67,19 @@ STUCK = """
 import sys, time
 from pathlib import Path
 
+from patience import LONG_S
+
 def stuck(jobs):
     if "ray" in sys.modules:
         here = sys.modules["ray"].get_runtime_context().get_node_id()
         if here == Path({place!r}).read_text():
             Path({place!r} + ".stuck").touch()
-            time.sleep(600)
+            time.sleep(LONG_S)
     return -jobs.submit_s
 """
-"""An order that never gets done on one of the nodes, so that there is something to be lost."""
+"""An order that never gets done on one of the nodes, so that there is something to be lost.
+
+It leans on a module beside it, which travels too."""
 
 
 def test_a_node_killed_mid_run_loses_nothing(small, tmp_path: Path):
@@ -85,8 +89,10 @@ def test_a_node_killed_mid_run_loses_nothing(small, tmp_path: Path):
     from yardmaster.experiments.suite.run import run_suite
 
     place = tmp_path / "node.txt"
-    file = tmp_path / "stuck.py"
+    file = tmp_path / "own" / "stuck.py"
+    file.parent.mkdir()
     file.write_text(STUCK.format(place=str(place)))
+    (file.parent / "patience.py").write_text("LONG_S = 600")
     suite = small.with_changes(schedulers=("sjf+skip", f"{file}:stuck+skip"))
     document = tmp_path / "stuck.toml"
     document.write_text(suite.to_toml())

@@ -237,6 +237,32 @@ def test_editing_one_order_makes_its_runs_again(small, tmp_path):
     assert "28 runs made, 0 known before" in made_now()
 
 
+def test_editing_what_an_order_leans_on_makes_its_runs_again(small, tmp_path):
+    """A module beside a user's order changes: the runs of that order are made anew, no others."""
+    file, beside = tmp_path / "leaning.py", tmp_path / "leant_on_by_an_order.py"
+    file.write_text(
+        "from leant_on_by_an_order import SIGN\ndef by(jobs):\n    return SIGN * jobs.submit_s\n"
+    )
+    beside.write_text("SIGN = 1\n")
+    suite = small.with_changes(schedulers=("fifo+skip", f"{file}:by+skip"))
+
+    def waits() -> list[list[float]]:
+        table = pl.read_parquet(tmp_path / "out" / "results.parquet")
+        return [
+            table.filter(pl.col("scheduler") == name)["mean_wait_s"].to_list()
+            for name in ("fifo+skip", f"{file}:by+skip")
+        ]
+
+    assert run(suite, tmp_path / "out").made == 28
+    first = waits()
+    assert first[0] == first[1]
+    beside.write_text("SIGN = -1.0\n")
+    again = run(suite, tmp_path / "out")
+    assert (again.reused, again.made, again.failures) == (14, 14, ())
+    assert waits()[0] == first[0]
+    assert waits()[1] != first[1]
+
+
 def test_outside_the_main_thread(small, tmp_path):
     """Signals belong to the main thread; experiments run in others all the same."""
     results = []

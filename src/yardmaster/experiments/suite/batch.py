@@ -42,11 +42,14 @@ class Kit:
         compile_core: whether the core runs compiled.
         files: orders, policies, jobs and clusters that other machines may not have, by the path
             written.
+        beside: modules that orders among them import from their own folder: by the order's path,
+            by their own within its folder.
     """
 
     code: str
     compile_core: Compile = "auto"
     files: Mapping[str, bytes] = field(default_factory=dict)
+    beside: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
 
 
 class Failure(NamedTuple):
@@ -85,7 +88,7 @@ def run_batch(kit: Kit, batch: Sequence[Cell]) -> Outcome:
             "The sources of Yardmaster changed after the experiment was started, or another"
             " machine has other sources. Nothing made so far is lost; start it again."
         )
-    _unpack(kit.files)
+    _unpack(kit)
     runs: list[Kept] = []
     failures: list[tuple[str, str]] = []
     scene: tuple[Workload, Cluster] | None = None
@@ -140,18 +143,30 @@ def _reason(error: Exception) -> str:
     return text if isinstance(error, YardmasterError) else f"{type(error).__name__}: {text}"
 
 
+def _digest(parts: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, content in sorted(parts.items()):
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
 _unpacked: dict[str, str] = {}
 """Path as written → digest of the content that was unpacked in this process."""
 
 
-def _unpack(files: Mapping[str, bytes]) -> None:
+def _unpack(kit: Kit) -> None:
     """Put the files that came along where schedulers and settings find them."""
-    for place, content in files.items():
-        digest = hashlib.sha256(content).hexdigest()
+    for place, content in kit.files.items():
+        own = Path(place).name
+        parts = {**kit.beside.get(place, {}), own: content}
+        digest = _digest(parts)
         if _unpacked.get(place) == digest:
             continue
         folder = Path(tempfile.mkdtemp(prefix="yardmaster-files-"))
-        copy = folder / Path(place).name
-        copy.write_bytes(content)
-        FILE_COPIES[place] = copy
+        for name, part in parts.items():
+            copy = folder / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(part)
+        FILE_COPIES[place] = folder / own
         _unpacked[place] = digest

@@ -3,8 +3,8 @@
 All runs share the sources of the model, the workloads, the engine, the schedulers and the metrics.
 Orders are the exception: of `orders.py`, the function of each order counts for the schedulers that
 use it and for nobody else, so that editing one order leaves the runs of all others valid. A user's
-own order counts with its file, a trained policy with its weights, and who chooses among schedulers
-with all of its menu.
+own order counts with its file and the modules that it imports from beside it, a trained policy with
+its weights, and who chooses among schedulers with all of its menu.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from yardmaster.errors import YardmasterError
 from yardmaster.schedulers import orders
 from yardmaster.schedulers.language import Scheduler, order_files, parse_scheduler
+from yardmaster.schedulers.neighbours import neighbours
 
 SHARED = ("model", "workloads", "engine", "schedulers", "metrics", "experiments/suite/measuring.py")
 """What every run depends on, in the package."""
@@ -91,7 +92,7 @@ def name_by_content(name: str) -> str:
     text = str(parse_scheduler(name))
     for place, path in order_files([name]).items():
         written = place if place in text else place.removesuffix("/policy.npz")
-        text = text.replace(written, hashlib.sha256(_content(path)).hexdigest())
+        text = text.replace(written, hashlib.sha256(_program(path)).hexdigest())
     return text
 
 
@@ -101,6 +102,15 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise YardmasterError(f"Cannot read {path}: {error.strerror}.") from None
+
+
+def _program(path: Path) -> bytes:
+    """Return a file that a scheduler names, and behind it the modules that it imports beside it."""
+    parts = [_content(path)]
+    for name, file in neighbours(path).items() if path.suffix == ".py" else ():
+        text = _content(file)
+        parts += [f"\n{name} {len(text)}\n".encode(), text]
+    return b"".join(parts)
 
 
 def _who_is_next(scheduler: Scheduler) -> bytes:
@@ -116,4 +126,4 @@ def _who_is_next(scheduler: Scheduler) -> bytes:
     if function.__module__ == orders.__name__:
         return inspect.getsource(function).encode()
     file = inspect.getsourcefile(function if inspect.isroutine(function) else type(function))
-    return _content(Path(file)) if file else b""
+    return _program(Path(file)) if file else b""

@@ -37,6 +37,7 @@ from yardmaster.experiments.training.folder import refuse_dry_overwrite, write_j
 from yardmaster.experiments.training.interruption import asked_to_stop
 from yardmaster.model.workload import FloatArray
 from yardmaster.schedulers.language import order_files
+from yardmaster.schedulers.neighbours import neighbours
 from yardmaster.schedulers.simulation import simulate
 
 if TYPE_CHECKING:
@@ -308,9 +309,15 @@ class _Work:
         if name == "ray":
             from yardmaster.experiments.suite.ray_engine import RayEngine
 
-            files = order_files(self.suite.schedulers) | self.suite.files()
+            orders = order_files(self.suite.schedulers)
+            files = orders | self.suite.files()
             sent = {place: path.read_bytes() for place, path in files.items()}
-            return RayEngine(Kit(kit.code, kit.compile_core, sent), workers, address)
+            beside = {
+                place: {name: file.read_bytes() for name, file in neighbours(path).items()}
+                for place, path in orders.items()
+                if place.endswith(".py")
+            }
+            return RayEngine(Kit(kit.code, kit.compile_core, sent, beside), workers, address)
         from yardmaster.experiments.suite.local_engine import LocalEngine
 
         return LocalEngine(kit, workers or len(os.sched_getaffinity(0)))
