@@ -58,7 +58,7 @@ TASK_CHANGES: dict[tuple[str, str], dict[str, Any]] = {
 }
 """Where a task is not played as it is called."""
 PPO_STEPS = {("rlmetadqn", "p95"): 400_000} | {
-    ("gangs", objective): 2_500_000 for objective in OBJECTIVES
+    ("gangs", objective): 4_000_000 for objective in OBJECTIVES
 }
 PPO_SEEDS = {"rlmetadqn": 1, "gangs": SEEDS}
 PPO_SETTINGS = {"gamma": 0.995, "gae_lambda": 0.98, "learning_rate": 1e-3, "entropy": 0.01}

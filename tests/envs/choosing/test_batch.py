@@ -122,7 +122,7 @@ def test_staggered_environments_do_not_march_in_step():
 
 
 def test_what_is_kept_to_the_end_earns_what_was_told():
-    """Going on with one scheduler earns what was foretold, from wherever; asking changes nothing."""
+    """Going on with one scheduler earns what was told, from wherever; asking changes nothing."""
     task = TASK.changed(regimes=["bursty-low-4"], reward="mixed")
     batch = ChoosingBatch(ChoosingEpisodes(task), 2, compiled=False, autoreset=False)
     batch.reset(5)
