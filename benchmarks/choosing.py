@@ -2,7 +2,8 @@
 
 `python benchmarks/choosing.py` (a minute). A decision is what a deployed chooser computes from the
 state of the cluster: its observation, the forward pass of its network, and the best scheduler on
-the menu. Steps are those of the environment alone, with random choices, on one thread.
+the menu; of each of the choosers that come along, whose networks and menus differ in size. Steps
+are those of the environment alone, with random choices, on one thread.
 """
 
 from __future__ import annotations
@@ -14,30 +15,28 @@ from statistics import median
 import numpy as np
 
 import yardmaster as ym
-from yardmaster.agents.export import chooser_of
-from yardmaster.agents.networks import NetworkSettings, q_network
 from yardmaster.engine.choosing import compilation
-from yardmaster.engine.choosing.sight import ChoiceSight
 from yardmaster.envs.choosing.batch import open_choosing
 from yardmaster.envs.choosing.task import CHOOSING_TASKS
-from yardmaster.schedulers.meta.chooser_file import packed
+from yardmaster.schedulers.meta.chooser_file import packed, read_chooser
+from yardmaster.schedulers.meta.choosers import SHIPPED, shipped_names
 from yardmaster.schedulers.meta.menu import prepare_choice
 
-NETWORK = NetworkSettings(arch="regime", hidden=(64, 64), dim=16, noop_bias=0.0)
 
-
-def decision_us(waiting: int) -> float:
-    """Return the microseconds of a decision with so many jobs waiting on 64 GPUs."""
-    sight = ChoiceSight()
+def decision_us(name: str, waiting: int) -> float:
+    """Return the microseconds of a chooser's decision with so many jobs waiting on 64 GPUs."""
+    chooser = read_chooser(SHIPPED / f"{name}.npz")
+    sight = chooser.sight
     dice = np.random.default_rng(0)
     jobs = ym.Workload.of(
         submit_s=np.zeros(waiting + 64),
-        duration_s=dice.uniform(30, 900, waiting + 64),
+        duration_s=(run_s := dice.uniform(30, 900, waiting + 64)),
+        estimate_s=2.0 * run_s,
         deadline_s=dice.uniform(100, 9000, waiting + 64),
     )
     prepared = prepare_choice(jobs, ym.Cluster.of("8x V100:8"), sight)
     choosing = compilation.compiled()
-    net = packed(chooser_of(q_network(NETWORK, sight.layout(), 0, dueling=True), sight, {}))
+    net = packed(chooser)
     rules, scales, facts = sight.rules(), sight.scales(), prepared.facts[None, :]
     ints, reals = prepared.simulation.ints[None, :], prepared.simulation.reals[None, :]
     rows = (ints.copy(), reals.copy())
@@ -82,6 +81,8 @@ def steps_per_s() -> float:
 
 
 if __name__ == "__main__":
-    for count in (10, 1_000, 100_000):
-        print(f"{count:>7,} jobs waiting: {decision_us(count):5.1f} µs a decision")
+    for chooser in shipped_names():
+        for count in (10, 1_000, 100_000):
+            took_us = decision_us(chooser, count)
+            print(f"meta:{chooser}, {count:>7,} jobs waiting: {took_us:5.1f} µs a decision")
     print(f"environment: {steps_per_s():,.0f} decisions per CPU second")

@@ -137,7 +137,7 @@ def learning_rate(size: int, jobs: int, **changes: Any) -> str:
 def main() -> None:
     """Check, measure, print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sizes", type=int, nargs="+", default=[16_384, 65_536, 262_144])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[16_384, 65_536, 262_144, 524_288])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=256)
     parser.add_argument("--loads", nargs="+", choices=tuple(LOADS), default=list(LOADS))
