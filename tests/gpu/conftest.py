@@ -8,10 +8,8 @@ nothing but NumPy, numba-cuda, torch and pytest is needed.
 from __future__ import annotations
 
 import importlib
-import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,31 +79,65 @@ def rows_of(tiles: Any) -> np.ndarray:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def gpu() -> Iterator[None]:
+def gpu() -> None:
     """Skip what needs a GPU where there is none."""
     status = gpu_status()
     if not status.is_usable:
         pytest.skip(status.why)
-    before = sys.getswitchinterval()
-    if is_simulated():  # who plays a GPU waits for its threads without ever letting go
-        sys.setswitchinterval(1e-4)
-        _wait_politely()
-    yield
-    sys.setswitchinterval(before)
+    if is_simulated():
+        played: Any = importlib.import_module("numba.cuda.simulator.kernel")
+        played.BlockManager = _turns()
 
 
-def _wait_politely() -> None:
-    """Let who plays a GPU sleep while its threads work; asking all the time slows them down."""
+def _turns() -> type:
+    """Return a block of threads that take turns, each until it waits for the others or is done.
+
+    Numba lets all run at once; they mostly wait for the interpreter then. Every other round goes
+    backwards: who reads what another thread has yet to write finds it missing in one of them.
+    """
     played: Any = importlib.import_module("numba.cuda.simulator.kernel")
-    asked = threading.Thread.is_alive
 
-    def is_alive(thread: Any) -> bool:
-        found = asked(thread)
-        if found and not thread.syncthreads_blocked:
-            time.sleep(1e-4)
-        return found
+    class Thread(played.BlockThread):
+        """A thread of the GPU that runs when it is told to."""
 
-    played.BlockThread.is_alive = is_alive
+        def __init__(self, *about: Any) -> None:
+            super().__init__(*about)
+            self.begins, self.rests = threading.Semaphore(0), threading.Semaphore(0)
+            self.is_done = False
+
+        def run(self) -> None:
+            super().run()
+            self.is_done = True
+            self.rests.release()
+
+        def syncthreads(self) -> None:
+            self.rests.release()
+            self.begins.acquire()
+
+        def take_turn(self) -> None:
+            if self.ident is None:
+                self.start()
+            else:
+                self.begins.release()
+            self.rests.acquire()
+            if self.exception:
+                raise self.exception[0].with_traceback(self.exception[1])
+
+    class Block(played.BlockManager):
+        """A block of such threads."""
+
+        def run(self, place: Any, *arguments: Any) -> None:
+            def work() -> None:
+                self._f(*arguments)
+
+            points = np.ndindex(*self._block_dim)
+            threads = [Thread(work, self, place, point, self._debug) for point in points]
+            while threads:
+                for thread in threads:
+                    thread.take_turn()
+                threads = [thread for thread in reversed(threads) if not thread.is_done]
+
+    return Block
 
 
 @pytest.fixture(scope="session")
