@@ -69,9 +69,9 @@ def test_simulate_says_why(tmp_path: Path, chooser: str):
     assert [one["second"] for one in records] == sorted({one["second"] for one in records})
 
 
-def test_comparing_points_to_where_reasons_are(tmp_path: Path):
+def test_comparing_points_to_where_reasons_are(tmp_path: Path, run_here):
     """`compare --why` says which command writes reasons."""
-    done = run("compare", "--why", cwd=tmp_path)
+    done = run_here("compare", "--why", cwd=tmp_path)
     assert done.returncode == 2
     assert "yardmaster simulate -s policy:PATH --why" in done.stderr
 
@@ -84,9 +84,9 @@ def test_comparing_points_to_where_reasons_are(tmp_path: Path):
         ("meta:choser.npz", "no trained chooser 'choser.npz'"),
     ],
 )
-def test_mistakes_are_answered(tmp_path: Path, name: str, message: str):
+def test_mistakes_are_answered(tmp_path: Path, name: str, message: str, run_here):
     """A user's mistake is a message and exit code 2, without a traceback or a run directory."""
-    done = run("simulate", "-s", name, "--jobs", "10", cwd=tmp_path)
+    done = run_here("simulate", "-s", name, "--jobs", "10", cwd=tmp_path)
     assert done.returncode == 2
     text = " ".join((done.stdout + done.stderr).replace("│", " ").split())
     assert message in text

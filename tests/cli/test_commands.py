@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,19 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def failed(*arguments: str, cwd: Path) -> str:
-    """Run a command that must fail as a user's mistake: exit code 2, a message, no traceback."""
-    done = run(*arguments, cwd=cwd)
-    assert done.returncode in (1, 2), (done.returncode, done.stdout, done.stderr)
-    text = done.stdout + done.stderr
-    assert "Traceback" not in text
-    assert not (cwd / "runs").exists()
-    return text
+@pytest.fixture
+def failed(run_here) -> Callable[..., str]:
+    """Return what runs a command that must fail as a user's mistake: a code, a message, no more."""
+
+    def said(*arguments: str, cwd: Path) -> str:
+        done = run_here(*arguments, cwd=cwd)
+        assert done.returncode in (1, 2), (done.returncode, done.stdout, done.stderr)
+        text = done.stdout + done.stderr
+        assert "Traceback" not in text
+        assert not (cwd / "runs").exists()
+        return text
+
+    return said
 
 
 def test_simulate_prints_metrics_and_writes_a_run(tmp_path: Path):
@@ -100,9 +106,9 @@ def test_compare_writes_a_report(tmp_path: Path):
 
 
 @pytest.mark.parametrize("style", ["json", "csv", "markdown", "latex"])
-def test_compare_formats(style: str, tmp_path: Path):
+def test_compare_formats(style: str, tmp_path: Path, run_here):
     """Every format names every scheduler; JSON is JSON."""
-    done = run(
+    done = run_here(
         "compare",
         "-s",
         "fifo,saf",
@@ -192,7 +198,7 @@ def test_own_order_by_file(tmp_path: Path):
         (["list", "orderz"], "orders"),
     ],
 )
-def test_mistakes_are_explained(arguments: list[str], expected: str, tmp_path: Path):
+def test_mistakes_are_explained(arguments: list[str], expected: str, tmp_path: Path, failed):
     """Every misspelling gets a suggestion, every bad value a reason, and nothing is written."""
     assert expected in failed(*arguments, cwd=tmp_path).replace("\n", " ")
 
@@ -209,13 +215,13 @@ def test_mistakes_are_explained(arguments: list[str], expected: str, tmp_path: P
         ("submit_s,duraton_s,gpus\n0,5,1\n", "Did you mean 'duration_s'"),
     ],
 )
-def test_bad_tables_are_explained(content: str, expected: str, tmp_path: Path):
+def test_bad_tables_are_explained(content: str, expected: str, tmp_path: Path, failed):
     """Bad job tables are refused with the place and the reason."""
     (tmp_path / "jobs.csv").write_text(content)
     assert expected in failed("simulate", "-w", "jobs.csv", cwd=tmp_path)
 
 
-def test_bad_cluster_file_lists_every_mistake(tmp_path: Path):
+def test_bad_cluster_file_lists_every_mistake(tmp_path: Path, failed):
     """Four mistakes in a TOML file are four lines."""
     (tmp_path / "c.toml").write_text(
         'nam = "x"\n[[nodes]]\ncount = 0\ngpu_type = "A1000"\ngpus = "eight"\n'
@@ -273,7 +279,7 @@ def test_list_kinds_gives_speeds(tmp_path: Path):
     assert all(row["on V100"] == 1 and row["on H100"] >= row["on T4"] for row in rows)
 
 
-def test_check_explains_a_cluster(tmp_path: Path):
+def test_check_explains_a_cluster(tmp_path: Path, failed):
     """A cluster's rules in words, by name or file; mistakes in the file are listed."""
     done = run("check", "tenants-demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 
+@cache
 def script(shell: str) -> str:
     return subprocess.run(
         [sys.executable, "-m", "yardmaster", "completion", shell],

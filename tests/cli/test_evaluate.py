@@ -94,9 +94,9 @@ def test_json_is_for_programs(folder: Path):
     ],
     ids=["nobody", "missing", "kind", "shipped", "metric", "task", "scheduler"],
 )
-def test_mistakes_end_with_a_message(arguments: list[str], message: str, folder: Path):
+def test_mistakes_end_with_a_message(arguments: list[str], message: str, folder: Path, run_here):
     """Exit code 2, one sentence that helps, no traceback, nothing written."""
-    done = run(*arguments, "-o", "never", cwd=folder)
+    done = run_here("evaluate", *arguments, "-o", "never", cwd=folder)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

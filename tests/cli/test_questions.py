@@ -63,9 +63,9 @@ def test_changes_leave_a_generated_workload_alone(tmp_path: Path):
         (["--target", "mean_wait<3"], "Did you mean 'mean_wait_s'"),
     ],
 )
-def test_whatif_mistakes_are_explained(tmp_path: Path, arguments, message):
+def test_whatif_mistakes_are_explained(tmp_path: Path, arguments, message, run_here):
     """A message, no traceback, nothing left behind."""
-    done = run("whatif", "--jobs", "50", "--seeds", "1", *arguments, cwd=tmp_path)
+    done = run_here("whatif", "--jobs", "50", "--seeds", "1", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
@@ -109,9 +109,9 @@ def test_eta_of_a_new_job_from_a_file(tmp_path: Path):
         (["--snapshot", "missing.csv"], "missing.csv"),
     ],
 )
-def test_eta_mistakes_are_explained(tmp_path: Path, arguments, message):
+def test_eta_mistakes_are_explained(tmp_path: Path, arguments, message, run_here):
     """A message that names what is wrong, no traceback."""
-    done = run("eta", "--jobs", "200", "--calibrate", "0", *arguments, cwd=tmp_path)
+    done = run_here("eta", "--jobs", "200", "--calibrate", "0", *arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr

@@ -62,12 +62,12 @@ def test_the_account_as_json_and_a_stand_in(tmp_path: Path):
         (["jobs.csv", "-o", "x.toml"], "no list of machines"),
     ],
 )
-def test_mistakes_end_with_a_message(tmp_path: Path, arguments: list[str], message: str):
+def test_mistakes_end_with_a_message(tmp_path: Path, arguments: list[str], message: str, run_here):
     """Exit code 2, a message, no traceback, and no file left behind."""
     (tmp_path / "nodes.csv").write_text(LIST)
     (tmp_path / "jobs.csv").write_text("id,submit_s,duration_s\n1,0,10\n")
     (tmp_path / "there.toml").write_text("")
-    done = run("cluster", "import", *arguments, cwd=tmp_path)
+    done = run_here("cluster", "import", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -104,9 +104,9 @@ def test_unknown_gpu_types_do_not_stop_it(folder: Path):
         (("lab.parquet", "-o", "lab.parquet"), "it is a file, not a folder"),
     ],
 )
-def test_mistakes_end_with_a_message(folder: Path, arguments, words):
+def test_mistakes_end_with_a_message(folder: Path, arguments, words, run_here):
     """Exit code 2, no traceback."""
-    done = run(*arguments, cwd=folder)
+    done = run_here("workload", "describe", *arguments, cwd=folder)
     assert done.returncode == 2
     assert words in done.stderr
     assert "Traceback" not in done.stderr

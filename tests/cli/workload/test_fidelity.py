@@ -101,9 +101,9 @@ def test_a_folder_is_written(folder: Path):
         (["trace.swf", "-c", "pool:0"], "at least 1"),
     ],
 )
-def test_mistakes_are_explained(folder: Path, arguments, message):
+def test_mistakes_are_explained(folder: Path, arguments, message, run_here):
     """A message and exit code 2, no traceback, nothing left behind."""
-    done = run(*arguments, "-o", "never", cwd=folder)
+    done = run_here("workload", "fidelity", *arguments, "-o", "never", cwd=folder)
     assert done.returncode == 2, done.stdout
     assert message in done.stderr.replace("\n", " ")
     assert "Traceback" not in done.stderr
