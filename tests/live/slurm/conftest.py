@@ -25,7 +25,7 @@ from yardmaster.live.slurm.minicluster.documents import Shape
 from yardmaster.live.slurm.probing import probe
 from yardmaster.live.slurm.reading import PriorityRow
 
-SHAPE = Shape(nodes=2, gpus=2)
+SHAPE = Shape(nodes=2, gpus=2, batch_delay_s=0)
 JOB = """#!/bin/sh
 echo "start $SLURM_JOB_ID" >> {log}
 sleep {seconds}

@@ -23,6 +23,8 @@ class Shape:
         max_age_s: Slurm's PriorityMaxAge, in seconds; a week is Slurm's own default.
         credential_s: how long a job's credential lasts, in seconds; requeued jobs wait that long.
             Slurm's own default is 120.
+        batch_delay_s: how long Slurm may put off looking for room for batch jobs, in seconds. Its
+            own default is 3.
     """
 
     nodes: int = 4
@@ -33,6 +35,7 @@ class Shape:
     age_weight: int = 7_000_000
     max_age_s: int = 604_800
     credential_s: int = 120
+    batch_delay_s: int = 3
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -93,7 +96,7 @@ MinJobAge=300
 MaxJobCount=20000
 MaxArraySize=2001
 SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=2,bf_max_job_test=1000
+SchedulerParameters=bf_interval=2,bf_max_job_test=1000,batch_sched_delay={shape.batch_delay_s}
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 GresTypes=gpu
