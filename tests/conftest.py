@@ -19,9 +19,14 @@ from hypothesis import settings
 settings.register_profile("suite", deadline=None)
 settings.load_profile("suite")
 
+# Two workers share two cores, and networks as small as those of tests are slower on several
+# threads. It is read when torch is imported, here and in what tests start.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 _ON_GPU = Path(__file__).parent / "gpu"
 
 _JOBS = """
+import numpy as np
 import yardmaster as ym
 jobs = ym.Workload.of(submit_s=[0], duration_s=[1])
 pool, mixed = ym.Cluster.pool(1), ym.Cluster.of("1x A100:4", "2x V100:2")
@@ -40,16 +45,38 @@ for threads in {threads}:
     batch.step(batch.masks.argmax(axis=1))
     batch.close()
 """
+_POLICIES = """
+from yardmaster.engine.picking.compilation import compiled
+from yardmaster.schedulers.learned.catalogue import shipped_path
+from yardmaster.schedulers.learned.policy import load_policy
+ym.simulate(jobs, pool, "policy:slowdown-clairvoyant", compile_core="always")
+policy = load_policy(shipped_path("slowdown-clairvoyant"))
+seen = np.zeros((1, policy.sight.layout().length), dtype=np.float32)
+legal = np.ones((1, policy.sight.layout().actions), dtype=np.int8)
+scores, scratch = np.zeros(legal.shape, dtype=np.float32), np.zeros(policy.scratch, np.float32)
+compiled().score_many(policy.net, policy.weights, seen, legal, scores, scratch)
+compiled().score_one(policy.net, policy.weights, seen[0], legal[0], scores[0], scratch)
+"""
+_CHOOSING_AT_ONCE = """
+from yardmaster.envs.choosing.batch import open_choosing
+from yardmaster.envs.choosing.task import CHOOSING_TASKS
+task = CHOOSING_TASKS["regimes"].changed(regimes=["base-low-2"], episodes=1)
+batch = open_choosing(task, size=70, threads=2)
+batch.step(np.zeros(70, dtype=np.int64))
+"""
 _EVERYTHING = (
-    _CHOOSING.format(cluster="mixed", names=("bandit:random",)),
-    _PICKING.format(cluster="mixed", threads="(1,)"),
-    _CHOOSING.format(cluster="pool", names=("bandit:random", "meta:mixed")),
-    _PICKING.format(cluster="'2x V100:4'", threads="(1, 2)"),
-    'ym.simulate(jobs, mixed, "fifo", compile_core="always")',
-    'ym.simulate(jobs, pool, "policy:slowdown-clairvoyant", compile_core="always")',
     _CORE,
+    _PICKING.format(cluster="'2x V100:4'", threads="(1, 2)") + _POLICIES,
+    _CHOOSING.format(cluster="mixed", names=("bandit:random",)),
+    _CHOOSING.format(cluster="pool", names=("bandit:random", "meta:mixed")) + _CHOOSING_AT_ONCE,
+    _PICKING.format(cluster="mixed", threads="(1,)"),
+    'ym.simulate(jobs, mixed, "fifo", compile_core="always")',
 )
-"""What the tests need compiled, in programs of their own; those that take longest first."""
+"""What the tests need compiled, in an order in which two processors end at nearly the same time.
+
+Most of the time goes into understanding the functions, once in a process: what calls the same ones
+is compiled in one program. The core comes first, as choosing many at once needs it, too.
+"""
 
 _COMPILED = "yardmaster/compiled"
 
