@@ -69,9 +69,20 @@ class Recount:
         """Return (job, second) of the finished ones, in order."""
         queue = self.ints[state.QUEUE]
         left = {*self.running, *self.ints[queue : queue + self.ints[state.QUEUED]].tolist()}
-        ends = {job: end for job, _, end in self.spans if job not in left}
-        assert set(ends) == set(arrived) - left
-        return sorted(ends.items(), key=lambda item: (item[1], item[0]))
+        last = {job: (end, begin) for job, begin, end in self.spans if job not in left}
+        assert set(last) == set(arrived) - left
+        # Who ends at once comes after those who end in the same second and began before.
+        order = sorted(last, key=lambda job: (*last[job], job))
+        return [(job, last[job][0]) for job in order]
+
+    @property
+    def knows_order(self):
+        """Whether it shows in which order jobs ended: not of several that end as they begin.
+
+        One of them may have been started by the end of another, in the same second.
+        """
+        at_once = [begin for job, begin, end in self.spans if begin == end]
+        return len(set(at_once)) == len(at_once)
 
     def mean(self, values):
         """Return the mean, 0 of nothing."""
@@ -231,14 +242,26 @@ def check_walk(workload, cluster, sight, seed):
     at_work = None
     names = [*batch.layout.now_features, *batch.layout.past_features]
     while True:
-        expected = Recount(batch, jobs, cluster).view(at_work)
+        recount = Recount(batch, jobs, cluster)
+        expected = recount.view(at_work)
         # Sums of squares cancel to within the root of the rounding error.
         off = np.flatnonzero(np.abs(batch.observations[0] - expected) > 2e-5)
+        if not recount.knows_order:
+            off = np.array([at for at in off if "_tells_" not in names[at]])
         assert not len(off), [(names[at], batch.observations[0][at], expected[at]) for at in off]
         at_work = int(dice.integers(len(sight.menu)))
         batch.step(np.array([at_work]))
         if batch._ends[0]:
             return
+
+
+def test_who_ends_at_once_ends_after_those_who_began_before():
+    """Two jobs end in the same second: the one that the end of the other made room for is last."""
+    workload = Workload.of(
+        submit_s=[0, 0, 0, 2, 2, 2], duration_s=[1, 0, 1, 1, 1, 1], gpus=[1, 2, 1, 1, 1, 1]
+    )
+    sight = ChoiceSight(menu=("fifo+skip", "lifo+skip"), past=4, time_unit_s=1.0)
+    check_walk(workload, Cluster.pool(2), sight, 0)
 
 
 SITUATIONS = (choosing_workloads(), same_speed_clusters(), choice_sights(), st.integers(0, 9))
