@@ -57,22 +57,22 @@ each regime*: the mean over seeds by that of the rule that is best in the regime
 nobody knows in advance either; its intervals lean upwards, since that rule is found out again in
 every draw. *Mixed cost*: 0.45 · mean JCT by the best rule's + 0.45 · p95 JCT by the best rule's +
 0.1 · share of deadlines missed. The best network of a training is the one with the least gap on
-validation episodes. One set of five choosers per objective serves the hard and the drifting
-family; the six hard regimes with GPU types or quotas were not among those it was trained on. Those
-trainings of MetaDQN were stopped after six to eight minutes (`--steps 4000000 --limit-s 525`), 15
-at a time on 16 cores. The trainings of `rlmetadqn-jct` and `-p95` were made before two small
-corrections of the environment: choosers are now asked before the very first pass, and their first
-choice is no change of the scheduler. All were judged with the corrections. The choosers that come
-along (`meta:NAME`) are the best of each study on validation episodes, whoever learned them
-(`python experiments/meta_shipping.py runs/choosers`).
+validation episodes. One set of five choosers per learner and objective serves the hard and the
+drifting family; the six hard regimes with GPU types or quotas were not among those it was trained
+on. Those trainings of MetaDQN were stopped after six to eight minutes (`train runs/choosers gangs
+--steps 4000000 --limit-s 525`), 15 at a time on 16 cores. The trainings of `rlmetadqn-jct` and
+`-p95` were made before two small corrections of the environment: choosers are now asked before the
+very first pass, and their first choice is no change of the scheduler. All were judged with the
+corrections. The choosers that come along (`meta:NAME`) are the best of each study on validation
+episodes, whoever learned them (`python experiments/meta_shipping.py runs/choosers`).
 """
 
 ROOM_WORDS = """
 An oracle (`python experiments/meta_room.py runs/meta-results`) that at every decision plays on with
 each rule, to the end, on the jobs that will really come, and puts the best to work; asked as often
 as the trained choosers, on the same jobs. It knows the future, and the best rule from the first job
-on; choosers have to find out while jobs run. What it is ahead is about all that changing rules can
-bring.
+on; choosers have to find out while jobs run. Planning one change at a time, it shows the least that
+could be gained by somebody who knows the future.
 """
 
 

@@ -4,8 +4,9 @@
 
 At every decision the oracle plays on with each rule of the menu, to the end, on the jobs that will
 really come, and puts to work the one with the least mean JCT. It is asked as often as the trained
-choosers are, and so is never behind the best rule; what it is ahead is about as much as can be
-gained by changing rules, for somebody who knows the future. Other objectives are left out: what
+choosers are, and so is never behind the best rule. At least what it is ahead can be gained by
+changing rules, for somebody who knows the future; who plans several changes ahead may gain more.
+Other objectives are left out: what
 they earn on the way is not quite what they are judged by. Writes FOLDER/room.json, which
 `meta_results.py` shows.
 """
@@ -83,12 +84,14 @@ def with_interval(by_seed: Any) -> list[float]:
 
 def main() -> None:
     """Find the room of every family."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, list[float]] = {}
     for study in STUDIES:
         for family in study.families:
             found[family] = with_interval(gaps(study.name, family))
             print(family, ", ".join(f"{100 * value:+.2f} %" for value in found[family]))
-    (Path(sys.argv[1]) / ROOM).write_text(json.dumps(found))
+    (folder / ROOM).write_text(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ def best(choosers: Path, study: str, objective: str) -> dict[str, Any]:
     """Return the record of the training with the least gap on validation episodes."""
     records = choosers.glob(f"{study}-{objective}-*.json")
     found = [json.loads(file.read_text()) for file in records]
+    if not found:
+        raise SystemExit(f"{choosers} has no training of {study} for {objective}.")
     least: dict[str, Any] = min(found, key=lambda record: record["best"])
     return least
 
@@ -51,13 +53,14 @@ def told(record: dict[str, Any], study: str, objective: str) -> dict[str, Any]:
 def main() -> None:
     """Choose and write."""
     choosers = Path(sys.argv[1])
-    for study, prefix in PREFIXES.items():
-        for objective in OBJECTIVES:
-            record, name = best(choosers, study, objective), f"{prefix}{objective}"
-            file = read_chooser(choosers / f"{record['job']['name']}.npz")
-            shipped = replace(file, about=told(record, study, objective))
-            write_chooser(SHIPPED / f"{name}.npz", shipped)
-            print(f"meta:{name}: {record['job']['name']}, {record['best']:+.2%} on validation")
+    every = [(study, objective) for study in PREFIXES for objective in OBJECTIVES]
+    found = [(*one, best(choosers, *one)) for one in every]  # all, before any takes a place
+    for study, objective, record in found:
+        name, training = f"{PREFIXES[study]}{objective}", record["job"]["name"]
+        file = read_chooser(choosers / f"{training}.npz")
+        shipped = replace(file, about=told(record, study, objective))
+        write_chooser(SHIPPED / f"{name}.npz", shipped)
+        print(f"meta:{name}: {training}, {record['best']:+.2%} on validation")
 
 
 if __name__ == "__main__":

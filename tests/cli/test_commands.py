@@ -366,19 +366,24 @@ def test_a_run_keeps_the_users_order(tmp_path: Path):
     assert run("rerun", str(tmp_path / "x"), "-q", cwd=elsewhere).returncode == 0
 
 
-def test_a_run_keeps_what_the_users_order_imports(tmp_path: Path):
+@pytest.mark.parametrize("where", ["top", "function"])
+def test_a_run_keeps_what_the_users_order_imports(tmp_path: Path, where: str):
     """Modules beside an order are kept with it: they too may change later."""
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own/mine.py").write_text(
-        "from signs import SIGN\ndef widest(jobs):\n    return SIGN * jobs.gpus\n"
+    line = "from signs import SIGN\n"
+    top, inner = (line, "") if where == "top" else ("", f"    {line}")
+    (tmp_path / "mine.py").write_text(
+        f"{top}def widest(jobs):\n{inner}    return SIGN * jobs.gpus\n"
     )
-    (tmp_path / "own/signs.py").write_text("SIGN = -1\n")
-    order = "own/mine.py:widest"
-    done = run("simulate", "-s", order, "--jobs", "80", "-o", "x", "-q", cwd=tmp_path)
+    (tmp_path / "signs.py").write_text("SIGN = -1\n")
+    asked = ("simulate", "-s", "mine.py:widest", "--jobs", "100", "--load", "3", "-q", "-o")
+    done = run(*asked, "x", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    (tmp_path / "own/signs.py").write_text("SIGN = +1.0\n")
+    (tmp_path / "signs.py").write_text("SIGN = +1.0\n")
     again = run("rerun", "x", "-q", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
+    assert run(*asked, "y", cwd=tmp_path).returncode == 0
+    first, other = (json.loads((tmp_path / one / "summary.json").read_text()) for one in "xy")
+    assert first[0]["mean_wait_s"] != other[0]["mean_wait_s"]
 
 
 def test_demo_writes_where_it_says(tmp_path: Path):

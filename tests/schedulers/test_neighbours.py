@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -52,6 +53,7 @@ def test_what_is_imported_beside_a_file_is_found(tmp_path: Path):
         third="import first",
         second__part="from . import other",
         second__other="",
+        other="",
         second__deep__more="import fourth",
         fourth="",
         unused="",
@@ -103,6 +105,76 @@ def test_neighbours_of_one_name_do_not_mix(tmp_path: Path):
     ]
     assert [sequence(f"{path}:by") for path in paths] == [[0, 3, 2, 1], [0, 1, 2, 3]]
     assert sequence(f"{paths[0]}:by") == [0, 3, 2, 1]
+
+
+LATE = "def by(jobs):\n    from neighbour_signs import SIGN\n    return SIGN * jobs.submit_s\n"
+
+
+def test_what_functions_import_is_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A copy of a program plays as it did, though the folder one works in has another version."""
+    path = write(tmp_path / "kept", mine=LATE, neighbour_signs="SIGN = -1\n")
+    write(tmp_path / "here", neighbour_signs="SIGN = 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    assert sequence(f"{path}:by") == [0, 3, 2, 1]
+
+
+def test_functions_of_two_folders_cannot_import_one_name(tmp_path: Path):
+    """It is refused, as one would get the other's; a module that is the same is no other."""
+    one, two, same = (
+        write(tmp_path / name, mine=LATE, neighbour_signs=f"SIGN = {sign}\n")
+        for name, sign in (("one", -1), ("two", 1), ("same", -1))
+    )
+    assert sequence(f"{one}:by") == [0, 3, 2, 1]
+    with pytest.raises(YardmasterError, match=r"neighbour_signs.*in use .*one.*top of the file"):
+        sequence(f"{two}:by")
+    assert sequence(f"{same}:by") == sequence(f"{one}:by") == [0, 3, 2, 1]
+
+
+def test_the_program_keeps_its_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A module of the program that has a neighbour's name stays what it was, and so do paths."""
+    write(tmp_path / "host", neighbour_signs="SIGN = 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "host")
+    before = importlib.import_module("neighbour_signs")
+    order = "from neighbour_signs import SIGN\ndef by(jobs):\n    return SIGN * jobs.submit_s\n"
+    path = write(tmp_path / "own", mine=order, neighbour_signs="SIGN = -1\n")
+    paths = list(sys.path)
+    assert sequence(f"{path}:by") == [0, 3, 2, 1]
+    assert sys.modules["neighbour_signs"] is before
+    assert sys.path == paths
+
+
+def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path):
+    """Neither half its modules nor its folder on the path."""
+    path = write(tmp_path, mine="import neighbour_keys\n" + LATE + "1 / 0", neighbour_signs="")
+    write(tmp_path, neighbour_keys="import sys\nsys.path.pop(0)\n")
+    paths = list(sys.path)
+    with pytest.raises(YardmasterError, match="division by zero"):
+        sequence(f"{path}:by")
+    assert sys.path == paths
+    assert not [name for name in sys.modules if name.startswith("neighbour_")]
+
+
+def test_names_of_libraries_mean_libraries(tmp_path: Path):
+    """A folder or a file of such a name beside a program is none of its neighbours."""
+    order = "import numpy, random\ndef by(jobs):\n    return -numpy.asarray(jobs.submit_s)\n"
+    path = write(tmp_path, mine=order, numpy__plots="", random="1 / 0")
+    assert neighbours(path) == {}
+    assert sequence(f"{path}:by") == [0, 3, 2, 1]
+
+
+def test_links_are_neighbours_under_their_own_names(tmp_path: Path):
+    """A module that is a link to a file elsewhere is found, and is called as it is imported."""
+    write(tmp_path / "common", real="SIGN = -1\n")
+    path = write(tmp_path / "own", mine=LATE)
+    (tmp_path / "own" / "neighbour_signs.py").symlink_to(tmp_path / "common" / "real.py")
+    assert list(neighbours(path)) == ["neighbour_signs.py"]
+    assert sequence(f"{path}:by") == [0, 3, 2, 1]
+
+
+def test_warnings_are_for_who_runs_a_file(tmp_path: Path):
+    """Looking for neighbours warns of nothing in them, and misses none of them for it."""
+    path = write(tmp_path, mine='import first\ntext = "\\d"\n', first="")
+    assert list(neighbours(path)) == ["first.py"]
 
 
 def test_a_neighbour_that_is_not_there_is_named(tmp_path: Path):

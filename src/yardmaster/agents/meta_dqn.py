@@ -72,6 +72,7 @@ PRESETS = {
         gamma=0.99,
         n_step=10,
         hold=4.0,
+        lr_end=0.05,
         network=replace(_DEFAULT.network, hidden=(128, 128), dim=32),
     ),
 }

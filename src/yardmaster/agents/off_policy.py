@@ -69,7 +69,8 @@ class OffPolicySettings:
         found = self.below_one("total_steps", "steps_per_update", "batch_size", "memory_size")
         found += self.not_above_zero("learning_rate", "max_grad_norm", "discount_per_s")
         found += self.not_above_zero("reward_scale")
-        found += self.not_above_zero("lr_end") + self.not_shares("lr_end")
+        if not 0.0 < self.lr_end <= 1.0:
+            found.append(f"lr_end = {self.lr_end}: must be above 0 and at most 1")
         if self.gradient_steps < 0 or self.warmup_steps < 0:
             found.append("gradient_steps and warmup_steps must not be negative")
         if not 0.0 < self.gamma <= 1.0:

@@ -69,6 +69,22 @@ def test_an_own_order_counts_with_its_file(tmp_path, monkeypatch):
     assert scheduler_fingerprint("my_orders:Last") != before
 
 
+def test_an_order_in_a_package_counts_with_its_siblings(tmp_path, monkeypatch):
+    """What it imports by the package's name, or from beside it, is part of it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "own_package"
+    package.mkdir()
+    text = "from own_package.keys import KEY\nfrom .more import MORE\n"
+    (package / "orders.py").write_text(f"{text}def by(jobs):\n    return jobs.gpus * KEY * MORE\n")
+    (package / "keys.py").write_text("KEY = 1\n")
+    (package / "more.py").write_text("MORE = 1\n")
+    found = {scheduler_fingerprint("own_package.orders:by+skip")}
+    for name in ("keys", "more"):
+        (package / f"{name}.py").write_text(f"{name.upper().removesuffix('S')} = 2\n")
+        found.add(scheduler_fingerprint("own_package.orders:by+skip"))
+    assert len(found) == 3
+
+
 @pytest.mark.parametrize("named", ["file", "module"])
 def test_an_own_order_counts_with_what_it_imports_beside_it(tmp_path, monkeypatch, named):
     """A change of a module that it leans on is another scheduler; of one that it does not, none."""

@@ -9,13 +9,14 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from yardmaster.agents.checkpoint import read_checkpoint
+from yardmaster.agents.checkpoint import read_checkpoint, write_checkpoint
 from yardmaster.agents.d3qn import D3QN
 from yardmaster.agents.ppo import PPO
 from yardmaster.envs.task import Task
@@ -157,6 +158,24 @@ def test_only_the_same_run_is_resumed(small, out: Path):
     train(small(), out=out)
     with pytest.raises(YardmasterError, match=r"another configuration \(\[learner\], \[train\]"):
         train(small(learner={"clip": 0.3}, train={"seed": 5}), out=out, resume=True)
+
+
+def test_a_run_of_an_earlier_version_is_resumed(small, out: Path):
+    """A setting that there was not yet counts as its default; one that was other is refused."""
+    train(small(), out=out)
+    saved = read_checkpoint(RunFolder(out).last)
+    learner = {key: value for key, value in saved.config["learner"].items() if key != "lr_end"}
+    assert learner != saved.config["learner"]
+    write_checkpoint(
+        RunFolder(out).last, replace(saved, config=dict(saved.config) | {"learner": learner})
+    )
+    assert train(small(train={"steps": 2_304}), out=out, resume=True).steps == 2_304
+    write_checkpoint(
+        RunFolder(out).last,
+        replace(saved, config=dict(saved.config) | {"learner": learner | {"clip": 0.3}}),
+    )
+    with pytest.raises(YardmasterError, match=r"another configuration \(\[learner\] differ\)"):
+        train(small(), out=out, resume=True)
 
 
 def test_environments_of_another_version_are_not_resumed(

@@ -124,9 +124,7 @@ def test_killed_and_stopped_it_loses_no_job_and_runs_none_twice(live_run, tmp_pa
     assert Counter(job for _, job, _ in heard(file, "begin")) == Counter(ids + again)
     told = Counter((one["job"], one["event"]) for one in lines(run.folder, "job"))
     assert all(told[job, "ended"] == 1 for job in ids)
-    assert {job: told[job, "started"] for job in ids} == {
-        job: 1 + again.count(job) for job in ids
-    }
+    assert {job: told[job, "started"] for job in ids} == {job: 1 + again.count(job) for job in ids}
 
 
 def test_a_gpu_is_held_back_while_something_lives_on_there(live_run, tmp_path):

@@ -104,10 +104,13 @@ def _content(path: Path) -> bytes:
         raise YardmasterError(f"Cannot read {path}: {error.strerror}.") from None
 
 
-def _program(path: Path) -> bytes:
-    """Return a file that a scheduler names, and behind it the modules that it imports beside it."""
+def _program(path: Path, root: Path | None = None) -> bytes:
+    """Return a file that a scheduler names, and behind it the modules that it imports beside it.
+
+    Of a file in a package, `root` is the folder that the package stands in.
+    """
     parts = [_content(path)]
-    for name, file in neighbours(path).items() if path.suffix == ".py" else ():
+    for name, file in neighbours(path, root).items() if path.suffix == ".py" else ():
         text = _content(file)
         parts += [f"\n{name} {len(text)}\n".encode(), text]
     return b"".join(parts)
@@ -126,4 +129,7 @@ def _who_is_next(scheduler: Scheduler) -> bytes:
     if function.__module__ == orders.__name__:
         return inspect.getsource(function).encode()
     file = inspect.getsourcefile(function if inspect.isroutine(function) else type(function))
-    return _program(Path(file)) if file else b""
+    if not file:
+        return b""
+    depth = function.__module__.count(".") + (Path(file).name == "__init__.py")
+    return _program(Path(file), Path(file).parents[depth])

@@ -6,12 +6,13 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.about import now, provenance
-from yardmaster.experiments.training.config import TrainConfig
+from yardmaster.experiments.training.config import Layer, TrainConfig, config_from
 from yardmaster.experiments.training.curve import write_curve
 from yardmaster.experiments.training.evaluation import Evaluation, evaluation_of
 from yardmaster.experiments.training.folder import (
@@ -221,10 +222,11 @@ class _Training:
                 " environments on the GPU where they are now on the CPU, or the other way round:"
                 " they cannot be continued. Begin again, or use what was used then."
             )
-        mine, theirs = self.config.tables(), dict(config)
-        for tables in (mine, theirs):
-            tables["train"] = {k: v for k, v in tables["train"].items() if k != "steps"}
-        different = [name for name in mine if mine[name] != theirs.get(name)]
+        different = _different(self.config.tables(), config)
+        if different:  # what an earlier version could not say was as it is by default
+            with suppress(YardmasterError):
+                before = config_from([Layer(config, str(self.folder.last))])
+                different = _different(self.config.tables(), before.tables())
         if different:
             names = ", ".join(f"[{name}]" for name in different)
             raise YardmasterError(
@@ -393,3 +395,15 @@ class _Training:
             warnings=tuple(one["text"] for one in self.standing.warnings),
             scenes=self.scenes,
         )
+
+
+def _different(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Return the tables in which two configurations differ; one may be longer than the other."""
+
+    def told(tables: Mapping[str, Any], name: str) -> Any:
+        table = tables.get(name)
+        if name == "train" and isinstance(table, Mapping):
+            return {key: value for key, value in table.items() if key != "steps"}
+        return table
+
+    return [name for name in mine if told(mine, name) != told(theirs, name)]
