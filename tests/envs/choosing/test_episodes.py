@@ -9,6 +9,7 @@ import pytest
 
 from yardmaster.engine.choosing import places as at
 from yardmaster.envs.choosing.episodes import ChoosingEpisodes
+from yardmaster.envs.choosing.standards import kept_gaps, mixed_cost
 from yardmaster.envs.choosing.task import CHOOSING_TASKS, MOST_EPISODES
 from yardmaster.envs.episodes import FIRST_SEED
 from yardmaster.errors import UnknownNameError, YardmasterError
@@ -101,6 +102,25 @@ def test_standards_are_the_menus_metrics():
         assert getattr(best, name) == pytest.approx(min(row[name] for row in rows))
     assert episodes.rules()[at.USES_TAIL] == episodes.rules()[at.USES_ENERGY] == 1
     assert ChoosingEpisodes(TASK).rules()[at.USES_ENERGY] == 0
+
+
+def test_gaps_of_kept_schedulers_are_those_of_their_own_metrics():
+    """Of each objective the best scheduler has gap 0, the others what their metrics say."""
+    episodes = ChoosingEpisodes(TASK, "val")
+    jobs, machines = episodes.situation(1)
+    schedules = [simulate(jobs, machines, one, seed=1) for one in TASK.sight.menu]
+    gaps = kept_gaps(schedules)
+    assert gaps.min(axis=0).tolist() == [0.0, 0.0, 0.0]
+    rows = [summarise(one) for one in schedules]
+    for place, name in enumerate(("mean_jct_s", "p95_jct_s")):
+        values = np.array([row[name] for row in rows])
+        np.testing.assert_allclose(gaps[:, place], values / values.min() - 1.0, rtol=1e-9)
+    found = episodes.standards(1)
+    costs = [
+        mixed_cost(found.best, row["mean_jct_s"], row["p95_jct_s"], row["deadline_miss_rate"])
+        for row in rows
+    ]
+    np.testing.assert_allclose(gaps[:, 2], np.array(costs) / found.mixed - 1.0, atol=1e-9)
 
 
 def test_labels_tell_regimes_apart():

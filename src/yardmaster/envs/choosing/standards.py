@@ -54,6 +54,18 @@ def standards(
     return Standards(best, mixed, tail_s, weights, curve, span_s)
 
 
+def kept_gaps(schedules: Sequence[Schedule]) -> FloatArray:
+    """Return how far schedulers that were kept all the time are behind the best of them.
+
+    (schedulers, 3): mean and 95th percentile of completion times and `mixed_cost`, each by the
+    least of any scheduler, less 1.
+    """
+    found = [_measured(one) for one in schedules]
+    best = Best(*np.min(found, axis=0).tolist())
+    costs = np.array([[row[0], row[1], mixed_cost(best, row[0], row[1], row[-1])] for row in found])
+    return np.asarray(costs / costs.min(axis=0) - 1.0)
+
+
 def _measured(schedule: Schedule) -> list[float]:
     """Return the metrics of `Best`, over finished jobs; a summary of everything takes longer."""
     done = per_job.is_finished(schedule)
