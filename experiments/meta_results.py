@@ -27,6 +27,8 @@ FIRST_SEED = 5000
 """Seeds of the jobs begin here; training used those from 1,000,000 on, and regimes were designed
 looking at 0 to 7."""
 TEST_SEEDS = 8
+TRAINING_SEEDS = 32
+"""Seeds of each regime by which the rule is chosen that somebody who is told the regime keeps."""
 OBJECTIVES = {"jct": "mean_jct_s", "p95": "p95_jct_s", "mixed": "mixed_cost"}
 TITLES = {"jct": "mean JCT", "p95": "p95 JCT", "mixed": "mixed cost"}
 DRAWS = 2000
@@ -46,9 +48,10 @@ INTRODUCTION = f"""
 MetaDQN and a PPO meta-policy choose among fixed rules while jobs run; no label tells them the
 regime. Judged on {TEST_SEEDS} seeds per regime that no training saw ({FIRST_SEED} and up), the
 same jobs for everybody. Made by `python experiments/results.py choosing`: `python
-experiments/meta_training.py inputs`, `python experiments/meta_training.py train runs/choosers` and
-`python experiments/meta_results.py runs/choosers runs/meta-results`; the trainings ran on 16 cores
-of a machine with nothing but NumPy, Numba and torch, those of `rlmetadqn-mixed` on two.
+experiments/meta_training.py inputs`, `python experiments/meta_training.py train runs/choosers`,
+`python experiments/meta_room.py runs/meta-results` and `python experiments/meta_results.py
+runs/choosers runs/meta-results`; the trainings ran on 16 cores of a machine with nothing but NumPy,
+Numba and torch, those of `rlmetadqn-mixed` on two.
 
 *Gap to the best rule of each run*: value / least value of any fixed rule of the menu on the same
 jobs − 1, averaged over regimes and seeds; negative is better than every fixed rule in hindsight.
@@ -67,16 +70,16 @@ corrections. The choosers that come along (`meta:NAME`) are the best of each stu
 episodes, whoever learned them (`python experiments/meta_shipping.py runs/choosers`).
 """
 
-ROOM_WORDS = """
+ROOM_WORDS = f"""
 Two who know what choosers do not, on the same jobs (`python experiments/meta_room.py
 runs/meta-results`). *Told the regime*: keeps the rule that had the least mean gap in the regime on
-32 other seeds, from the first job to the last. Where nothing drifts, what it is behind is chance:
-which rule suits these very jobs shows only when they are over, and the best of several has luck on
-its side, the more so the fewer jobs decide (those of p95). *Oracle*: at every decision plays on
-with each rule, to the end, on the jobs that will really come, and puts the best to work, asked as
-often as the trained choosers. Planning one change at a time, it shows the least that could be
-gained by somebody who knows the future. Choosers know neither; they have to find out while jobs
-run.
+{TRAINING_SEEDS} other seeds, from the first job to the last. Where nothing drifts, what
+it is behind is chance: which rule suits these very jobs shows only when they are over, and the best
+of several has luck on its side, the more so the fewer jobs decide (those of p95). *Oracle*: at
+every decision plays on with each rule, to the end, on the jobs that will really come, and puts the
+best to work, asked as often as the trained choosers. Planning one change at a time, it shows the
+least that could be gained by somebody who knows the future. Choosers know neither; they have to
+find out while jobs run.
 """
 
 

@@ -22,7 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meta_results import FIRST_SEED, OBJECTIVES, ROOM, STUDIES, TEST_SEEDS, Study
+from meta_results import (
+    FIRST_SEED,
+    OBJECTIVES,
+    ROOM,
+    STUDIES,
+    TEST_SEEDS,
+    TRAINING_SEEDS,
+    Study,
+)
 from meta_training import TASKS, trainings
 
 from yardmaster.envs.choosing.batch import ChoosingBatch
@@ -38,8 +46,6 @@ from yardmaster.workloads.regimes import Regime, regimes
 DRAWS = 2000
 AT_A_TIME = 64
 """Episodes that are played together."""
-TRAINING_SEEDS = 32
-"""Seeds of each regime by which the rule is chosen that somebody who is told the regime keeps."""
 
 
 class JudgedEpisodes(ChoosingEpisodes):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import pickle
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 from yardmaster.errors import YardmasterError
 from yardmaster.model.cluster import Cluster
 from yardmaster.model.workload import Workload
-from yardmaster.schedulers.neighbours import neighbours
+from yardmaster.schedulers.neighbours import PACKAGE, neighbours
 from yardmaster.schedulers.simulation import simulate
 
 JOBS = Workload.of(submit_s=[0, 1, 2, 3], duration_s=[10, 3, 2, 1], gpus=[1] * 4)
@@ -26,7 +28,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield
     for name in list(sys.modules):
-        if name.startswith(("yardmaster_user_", *NAMES)):
+        if name.startswith(("yardmaster_user_", PACKAGE, *NAMES)):
             del sys.modules[name]
 
 
@@ -118,16 +120,79 @@ def test_what_functions_import_is_their_own(tmp_path: Path, monkeypatch: pytest.
     assert sequence(f"{path}:by") == [0, 3, 2, 1]
 
 
-def test_functions_of_two_folders_cannot_import_one_name(tmp_path: Path):
-    """It is refused, as one would get the other's; a module that is the same is no other."""
-    one, two, same = (
-        write(tmp_path / name, mine=LATE, neighbour_signs=f"SIGN = {sign}\n")
-        for name, sign in (("one", -1), ("two", 1), ("same", -1))
+def test_functions_of_two_folders_import_their_own(tmp_path: Path):
+    """Modules of one name, whatever was imported first, and others behind them that differ."""
+    one, two = (
+        write(
+            tmp_path / name,
+            mine=LATE,
+            neighbour_signs="from neighbour_kit.deep import SIGN\n",
+            neighbour_kit____init__="",
+            neighbour_kit__deep=f"SIGN = {sign}\n",
+        )
+        for name, sign in (("one", -1), ("two", 1))
     )
     assert sequence(f"{one}:by") == [0, 3, 2, 1]
-    with pytest.raises(YardmasterError, match=r"neighbour_signs.*in use .*one.*top of the file"):
-        sequence(f"{two}:by")
-    assert sequence(f"{same}:by") == sequence(f"{one}:by") == [0, 3, 2, 1]
+    assert sequence(f"{two}:by") == [0, 1, 2, 3]
+    assert sequence(f"{one}:by") == [0, 3, 2, 1]
+
+
+def test_orders_of_one_folder_share_its_modules(tmp_path: Path):
+    """One that imports late works after another was loaded, or failed to be, in between."""
+    late = write(tmp_path, late=LATE, neighbour_signs="SIGN = -1\nclass Kind:\n    pass\n")
+    eager = write(tmp_path, eager="from neighbour_signs import SIGN as S, Kind\n" + LATE)
+    broken = write(tmp_path, broken="import neighbour_signs\n1 / 0\n" + LATE)
+    assert sequence(f"{eager}:by") == [0, 3, 2, 1]
+    with pytest.raises(YardmasterError, match="division by zero"):
+        sequence(f"{broken}:by")
+    assert sequence(f"{late}:by") == [0, 3, 2, 1]
+    kind = sys.modules[f"yardmaster_user_eager_{_digest(eager)}"].Kind
+    assert pickle.loads(pickle.dumps(kind)) is kind  # noqa: S301  (made here)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "import neighbour_kit.deep",
+        "import neighbour_kit.deep as deep",
+        "from neighbour_kit import deep",
+        "from neighbour_kit.deep import *",
+        "from neighbour_kit import relative",
+    ],
+)
+def test_every_way_to_import_works(tmp_path: Path, words: str):
+    """Packages and their parts, by other names, all that is in them, relative to each other."""
+    sign = {
+        "import neighbour_kit.deep": "neighbour_kit.deep.SIGN",
+        "from neighbour_kit.deep import *": "SIGN",
+        "from neighbour_kit import relative": "relative.DEEP.SIGN",
+    }.get(words, "deep.SIGN")
+    path = write(
+        tmp_path,
+        mine=f"{words}\ndef by(jobs):\n    return {sign} * jobs.submit_s\n",
+        neighbour_kit__deep="SIGN = -1\n",
+        neighbour_kit__relative="from . import deep as DEEP\n",
+    )
+    assert sequence(f"{path}:by") == [0, 3, 2, 1]
+
+
+def test_a_neighbour_that_imports_the_order_is_nobody_elses(tmp_path: Path):
+    """Nor is a module beside a folder of the same name something else."""
+    for name, sign in (("one", -1), ("two", 1)):
+        path = write(
+            tmp_path / name,
+            mine=f"VALUE = {sign}\nfrom neighbour_keys import key\n"
+            "def by(jobs):\n    return key(jobs)\n",
+            neighbour_keys="def key(jobs):\n    import mine\n"
+            "    return mine.VALUE * jobs.submit_s\n",
+        )
+        (tmp_path / name / "neighbour_keys").mkdir()
+        assert sequence(f"{path}:by") == ([0, 3, 2, 1] if sign < 0 else [0, 1, 2, 3])
+    assert "mine" not in sys.modules
 
 
 def test_the_program_keeps_its_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -143,22 +208,28 @@ def test_the_program_keeps_its_modules(tmp_path: Path, monkeypatch: pytest.Monke
     assert sys.path == paths
 
 
-def test_a_file_that_fails_leaves_nothing_behind(tmp_path: Path):
-    """Neither half its modules nor its folder on the path."""
-    path = write(tmp_path, mine="import neighbour_keys\n" + LATE + "1 / 0", neighbour_signs="")
-    write(tmp_path, neighbour_keys="import sys\nsys.path.pop(0)\n")
-    paths = list(sys.path)
+def test_what_fails_is_told_and_can_be_mended(tmp_path: Path):
+    """The mistake of a module that is imported late is told as it is; mended, it is read anew."""
+    path = write(tmp_path, mine="import neighbour_keys\n1 / 0\n" + LATE, neighbour_keys="SIGN = 1")
+    late = write(tmp_path, late=LATE, neighbour_signs="1 / 0\n")
     with pytest.raises(YardmasterError, match="division by zero"):
         sequence(f"{path}:by")
-    assert sys.path == paths
-    assert not [name for name in sys.modules if name.startswith("neighbour_")]
+    with pytest.raises(YardmasterError, match="division by zero"):
+        sequence(f"{late}:by")
+    write(tmp_path, mine="from neighbour_keys import SIGN\n" + LATE, neighbour_keys="SIGN = -1")
+    write(tmp_path, neighbour_signs="from neighbour_keys import SIGN")
+    assert sequence(f"{path}:by") == sequence(f"{late}:by") == [0, 3, 2, 1]
 
 
 def test_names_of_libraries_mean_libraries(tmp_path: Path):
     """A folder or a file of such a name beside a program is none of its neighbours."""
-    order = "import numpy, random\ndef by(jobs):\n    return -numpy.asarray(jobs.submit_s)\n"
-    path = write(tmp_path, mine=order, numpy__plots="", random="1 / 0")
-    assert neighbours(path) == {}
+    order = (
+        "import numpy, colorsys, neighbour_keys\n"
+        "def by(jobs):\n    return -numpy.asarray(jobs.submit_s)\n"
+    )
+    sys.modules.pop("colorsys", None)
+    path = write(tmp_path, mine=order, numpy__plots="", colorsys="1 / 0", neighbour_keys="")
+    assert list(neighbours(path)) == ["neighbour_keys.py"]
     assert sequence(f"{path}:by") == [0, 3, 2, 1]
 
 

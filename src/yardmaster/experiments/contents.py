@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from yardmaster.errors import YardmasterError
@@ -37,10 +38,17 @@ def digest_of(source: str, leans_on: str | None = None) -> str | None:
 
 
 def _digest_of_folder(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest_of_parts(
+        (file.relative_to(folder).as_posix(), file.read_bytes()) for file in files
+    )
+
+
+def digest_of_parts(parts: Iterable[tuple[str, bytes]]) -> str:
+    """Return the digest of contents with their names, in the order they come in."""
     digest = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = file.read_bytes()
-        digest.update(f"{file.relative_to(folder).as_posix()} {len(content)}\n".encode())
+    for name, content in parts:
+        digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from yardmaster.engine.state import Discipline, Placement
 from yardmaster.errors import UnknownNameError, YardmasterError
 from yardmaster.names import Registry, did_you_mean, unknown
-from yardmaster.schedulers.neighbours import importable
+from yardmaster.schedulers.neighbours import importing_beside
 from yardmaster.schedulers.orders import ORDERS, Order
 from yardmaster.schedulers.views import Information, RunTimes
 
@@ -397,7 +397,7 @@ def _load_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
-        with importable(path):
+        with importing_beside(module, path.parent):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[module_name]  # half a module must not be found the next time

@@ -4,40 +4,40 @@ A file that decides who is next may lean on others beside it, as any program may
 without running anything, by the names in `import` statements; what is imported by other means is
 not known. Names of the standard library and of installed libraries mean these, whatever stands
 beside the file.
+
+Each folder has its modules for itself: Python knows them as parts of a package that is named after
+the folder, and their `import` statements look there first. So folders may have modules of the same
+name, functions may import when they are called, and the program's own modules and paths stay.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+import hashlib
 import importlib
 import importlib.machinery
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 OURSELVES = "yardmaster"
 """A folder of this name is no neighbour, wherever a file stands."""
+PACKAGE = "yardmaster_beside_"
+"""How the package of a folder's modules is called, before a digest of the folder."""
 _INSTALLED = frozenset(
     Path(place).resolve()
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
     if (place := sysconfig.get_path(name))
 )
 """Where libraries are."""
-
-
-class Import(NamedTuple):
-    """A module that a file imports."""
-
-    name: str
-    """With dots."""
-    is_late: bool
-    """Whether it is imported inside a function: when that is called."""
 
 
 def neighbours(path: Path, root: Path | None = None) -> dict[str, Path]:
@@ -54,28 +54,18 @@ def neighbours(path: Path, root: Path | None = None) -> dict[str, Path]:
     """
     folder = (root or path.parent).resolve()
     own = path.parent.resolve() / path.name
-    return {name: folder / name for name in sorted(_searched(folder, own)[0])}
-
-
-def _searched(folder: Path, own: Path) -> tuple[set[str], set[str]]:
-    """Return the neighbours of a file, and the names with dots that are imported late."""
     found: set[str] = set()
-    late: set[str] = set()
-    if folder in _INSTALLED:
-        return found, late
     waiting = [own]
     while waiting:
-        for name, is_late in _imports(waiting.pop(), folder):
+        for name in _imports(waiting.pop(), folder):
             files = _files_of(folder, name.partition(".")[0])
-            if files and is_late:
-                late.add(name)
             new = {file.relative_to(folder).as_posix() for file in files if file != own} - found
             found |= new
             waiting += [folder / file for file in new]
-    return found, late
+    return {name: folder / name for name in sorted(found)}
 
 
-def _imports(file: Path, folder: Path) -> set[Import]:
+def _imports(file: Path, folder: Path) -> set[str]:
     """Return the modules that a module imports, anywhere in it."""
     try:
         with warnings.catch_warnings():
@@ -83,19 +73,8 @@ def _imports(file: Path, folder: Path) -> set[Import]:
             tree = ast.parse(file.read_bytes(), str(file))
     except (OSError, SyntaxError, ValueError):  # whoever imports it will be told
         return set()
-    late = {
-        id(inner)
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(outer)
-    }
     inside = file.parent.relative_to(folder).parts if file.is_relative_to(folder) else ()
-    return {
-        Import(name, id(node) in late)
-        for node in ast.walk(tree)
-        for name in _names(node, inside)
-        if name.partition(".")[0] != OURSELVES
-    }
+    return {name for node in ast.walk(tree) for name in _names(node, inside)}
 
 
 def _names(node: ast.AST, inside: tuple[str, ...]) -> Iterator[str]:
@@ -104,19 +83,19 @@ def _names(node: ast.AST, inside: tuple[str, ...]) -> Iterator[str]:
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         package = inside[: len(inside) - node.level + 1] if node.level else ()
-        whole = ".".join([*package, *([node.module] if node.module else [])])
-        if whole:
-            yield whole
-            # Either what stands in it, or a module of that name.
-            yield from (f"{whole}.{alias.name}" for alias in node.names)
+        if package or node.module:
+            yield ".".join([*package, *([node.module] if node.module else [])])
 
 
-def _files_of(folder: Path, name: str) -> list[Path]:
+def _files_of(folder: Path, name: str) -> Iterator[Path]:
     """Return the files of a module or package in a folder; none if there is no such thing."""
+    if name == OURSELVES or folder in _INSTALLED or _is_library(name):
+        return
     module, package = folder / f"{name}.py", folder / name
-    found = [module] if module.is_file() else []
-    found += package.rglob("*.py") if package.is_dir() else []
-    return [] if found and _is_library(name) else found
+    if module.is_file():
+        yield module
+    if package.is_dir():
+        yield from package.rglob("*.py")
 
 
 @cache
@@ -130,82 +109,97 @@ def _is_library(name: str) -> bool:
 
 
 @contextmanager
-def importable(path: Path) -> Iterator[None]:
-    """Let a file's neighbours be imported while it is.
+def importing_beside(module: ModuleType, folder: Path) -> Iterator[None]:
+    """Let a module import others that stand in a folder: while it is run here, and ever after.
 
-    What it imports in functions is imported now, and stays. All else leaves no trace behind: files
-    of different folders may have neighbours of the same name, and so may the program.
-
-    Raises:
-        ImportError: if a function imports a module whose name is taken.
+    If it fails, what it imported is forgotten, so that files can be mended and tried again.
     """
-    folder = path.parent.resolve()
-    found, late = _searched(folder, folder / path.name)
-    tops = {name.partition("/")[0].removesuffix(".py") for name in found}
-    if not tops:
-        yield
-        return
-    staying = {name.partition(".")[0] for name in late}
-    taken = _known(tops, folder)
-    for name, module in taken.items():
-        if name in staying:
-            raise ImportError(
-                f"a function of {path.name} imports {name}, and another module of that name is in"
-                f" use ({_place_of(module)}). Import it at the top of the file, or give one of them"
-                " another name"
-            )
-    _forget(taken)
-    sys.path.insert(0, str(folder))
+    package = _package_of(folder.resolve())
+    before = set(sys.modules)
+    _let_import(module, package)
     importlib.invalidate_caches()  # files may be newer than what was last looked for
     try:
         yield
-        _import_now(late, folder)
     except BaseException:
-        staying = set()
+        for name in set(sys.modules) - before:
+            if name.startswith(f"{package.__name__}."):
+                del sys.modules[name]
         raise
-    finally:
-        with suppress(ValueError):  # the file itself may have changed the path
-            sys.path.remove(str(folder))
-        _forget({name for name in sys.modules if name.partition(".")[0] in tops - staying})
-        sys.modules.update(taken)
 
 
-def _known(tops: set[str], folder: Path) -> dict[str, ModuleType]:
-    """Return modules with these names that were imported from elsewhere, with what is in them."""
-    return {
-        name: module
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in tops and not _is_here(name, module, folder)
-    }
+def _package_of(folder: Path) -> ModuleType:
+    """Return the package that a folder's modules are parts of."""
+    name = PACKAGE + hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    if name not in sys.modules:
+        package = ModuleType(name, f"Modules of {folder}.")
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    return sys.modules[name]
 
 
-def _is_here(name: str, module: ModuleType, folder: Path) -> bool:
-    """Whether a module is the neighbour itself, or to the last letter like it."""
-    place = getattr(module, "__file__", None)
-    if place is None:  # a package without a file of its own
-        parts = getattr(module, "__path__", ())
-        return any(Path(part).resolve().is_relative_to(folder) for part in parts)
-    here = folder / Path(*name.split("."))
-    here = here / "__init__.py" if here.is_dir() else here.with_suffix(".py")
-    with suppress(OSError):
-        return Path(place).samefile(here) or Path(place).read_bytes() == here.read_bytes()
-    return False
+def _let_import(module: ModuleType, package: ModuleType) -> None:
+    # An import statement calls what goes by this name among the built-in ones of its module.
+    ours = _Importing(package.__name__, Path(package.__path__[0]))
+    module.__dict__["__builtins__"] = vars(builtins) | {"__import__": ours}
 
 
-def _place_of(module: ModuleType) -> str:
-    return str(getattr(module, "__file__", None) or next(iter(module.__path__), "?"))
+def name_beside(module: str) -> str:
+    """Return the name that a module goes by in its own folder."""
+    return module.partition(".")[2] if module.startswith(PACKAGE) else module
 
 
-def _import_now(names: set[str], folder: Path) -> None:
-    """Import modules that functions will ask for; who cannot be imported is told when asked."""
-    for name in sorted(names):
-        place = folder / Path(*name.split("."))
-        if place.is_dir() or place.with_suffix(".py").is_file():
-            with suppress(Exception):
-                importlib.import_module(name)
+class _Importing(NamedTuple):
+    """What `import` statements of a folder's modules call in place of the built-in function."""
+
+    package: str
+    folder: Path
+
+    def __call__(
+        self,
+        name: str,
+        globals: Mapping[str, Any] | None = None,  # noqa: A002  (as the built-in one has it)
+        locals: Mapping[str, Any] | None = None,  # noqa: A002
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> ModuleType:
+        """Import a module, from the folder if it stands there."""
+        top = name.partition(".")[0]
+        if level > 0 or not any(_files_of(self.folder, top)):
+            return builtins.__import__(name, globals, locals, fromlist or (), level)
+        if fromlist:
+            return builtins.__import__(f"{self.package}.{name}", globals, locals, fromlist)
+        importlib.import_module(f"{self.package}.{name}")
+        return sys.modules[f"{self.package}.{top}"]
 
 
-def _forget(names: Iterable[str]) -> None:
-    """Let modules be imported anew; whoever has them keeps them."""
-    for name in list(names):
-        del sys.modules[name]
+class _Finder(MetaPathFinder):
+    """Finds the modules of folders' packages, as Python does, and lets them import beside."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return how to load a module; None for those of other packages."""
+        if not fullname.startswith(PACKAGE) or path is None:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(fullname, spec.loader.path)
+        return spec
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Loads a module of a folder's package."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, which may import what stands beside the order."""
+        _let_import(module, sys.modules[module.__name__.partition(".")[0]])
+        super().exec_module(module)
+
+    def path_stats(self, path: Any) -> Any:
+        """Refuse, so that machine code is neither kept beside a user's files nor read from there.
+
+        It would be taken for that of a file that was changed within the same second.
+        """
+        raise OSError(path)

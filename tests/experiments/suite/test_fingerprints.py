@@ -104,6 +104,18 @@ def test_an_own_order_counts_with_what_it_imports_beside_it(tmp_path, monkeypatc
     assert (name_by_content(name) != before[1]) == (named == "file")
 
 
+def test_an_order_made_by_a_class_beside_it_counts_with_that(tmp_path):
+    """It has no source of its own, and its class is in another file."""
+    file, beside = tmp_path / "made.py", tmp_path / "maker_beside.py"
+    file.write_text("from maker_beside import Weighted\nby = Weighted()\n")
+    maker = "class Weighted:\n    def __call__(self, jobs):\n        return jobs.gpus * 1\n"
+    beside.write_text(maker)
+    before = scheduler_fingerprint(f"{file}:by+skip")
+    assert scheduler_fingerprint(f"{file}:by+skip") == before
+    beside.write_text(maker.replace("1", "2"))
+    assert scheduler_fingerprint(f"{file}:by+skip") != before
+
+
 def test_a_missing_file_is_named():
     """A scheduler whose file is not there is refused."""
     with pytest.raises(YardmasterError, match="nowhere"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from yardmaster.agents.learners import LEARNERS
+from yardmaster.agents.meta_dqn import MetaDQNSettings
 from yardmaster.envs.task import TASKS
 from yardmaster.errors import InvalidConfigError, UnknownNameError
 from yardmaster.experiments.training import TrainSettings, read_config
+from yardmaster.experiments.training.config import Layer, completed, config_from
 from yardmaster.experiments.training.tables import to_toml
 
 FILE = """
@@ -148,3 +151,13 @@ def test_checkpoint_intervals(given: int | str, steps: int | None, seconds: floa
     """A number counts steps; with an s it counts seconds."""
     settings = TrainSettings(checkpoint_every=given)
     assert (settings.checkpoint_steps, settings.checkpoint_s) == (steps, seconds)
+
+
+def test_what_an_earlier_version_did_not_know_was_as_it_is_by_default():
+    """Not as the preset has it by now; what it did say stays."""
+    table = {"task": {"preset": "hard-and-drifting"}, "learner": {"name": "meta-dqn"}}
+    new = config_from([Layer(table | {"learner": table["learner"] | {"preset": "gangs"}}, "new")])
+    old = new.tables()
+    assert old["learner"].pop("lr_end") != MetaDQNSettings().lr_end
+    before = config_from([Layer(completed(old, MetaDQNSettings), "old")])
+    assert before.settings == replace(new.settings, lr_end=MetaDQNSettings().lr_end)

@@ -6,7 +6,6 @@ trace in its numbers.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tempfile
 import time
@@ -20,6 +19,7 @@ import numpy as np
 from yardmaster.engine.compilation import is_compiled
 from yardmaster.engine.replay import Compile
 from yardmaster.errors import YardmasterError
+from yardmaster.experiments.contents import digest_of_parts
 from yardmaster.experiments.suite.cells import Cell
 from yardmaster.experiments.suite.fingerprints import code_fingerprint
 from yardmaster.experiments.suite.measuring import measured
@@ -143,14 +143,6 @@ def _reason(error: Exception) -> str:
     return text if isinstance(error, YardmasterError) else f"{type(error).__name__}: {text}"
 
 
-def _digest(parts: Mapping[str, bytes]) -> str:
-    digest = hashlib.sha256()
-    for name, content in sorted(parts.items()):
-        digest.update(f"{name} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.hexdigest()
-
-
 _unpacked: dict[str, str] = {}
 """Path as written → digest of the content that was unpacked in this process."""
 
@@ -160,7 +152,7 @@ def _unpack(kit: Kit) -> None:
     for place, content in kit.files.items():
         own = Path(place).name
         parts = {**kit.beside.get(place, {}), own: content}
-        digest = _digest(parts)
+        digest = digest_of_parts(sorted(parts.items()))
         if _unpacked.get(place) == digest:
             continue
         folder = Path(tempfile.mkdtemp(prefix="yardmaster-files-"))

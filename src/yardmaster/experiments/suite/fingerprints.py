@@ -20,7 +20,7 @@ from pathlib import Path
 from yardmaster.errors import YardmasterError
 from yardmaster.schedulers import orders
 from yardmaster.schedulers.language import Scheduler, order_files, parse_scheduler
-from yardmaster.schedulers.neighbours import neighbours
+from yardmaster.schedulers.neighbours import name_beside, neighbours
 
 SHARED = ("model", "workloads", "engine", "schedulers", "metrics", "experiments/suite/measuring.py")
 """What every run depends on, in the package."""
@@ -131,5 +131,5 @@ def _who_is_next(scheduler: Scheduler) -> bytes:
     file = inspect.getsourcefile(function if inspect.isroutine(function) else type(function))
     if not file:
         return b""
-    depth = function.__module__.count(".") + (Path(file).name == "__init__.py")
+    depth = name_beside(function.__module__).count(".") + (Path(file).name == "__init__.py")
     return _program(Path(file), Path(file).parents[depth])

@@ -260,6 +260,16 @@ def config_from(layers: Sequence[Layer]) -> TrainConfig:
     return config.with_train()
 
 
+def completed(tables: Mapping[str, Any], settings: type) -> dict[str, Any]:
+    """Return the tables of an earlier version with the learner's settings that it did not know.
+
+    They count as they are by default; a preset may have come to say otherwise since.
+    """
+    plain = table_of(settings())
+    del plain[BUDGET]
+    return dict(tables) | {"learner": plain | dict(tables["learner"])}
+
+
 def _begun(layers: Sequence[Layer], task_preset: str) -> tuple[TaskKind, AnyTask]:
     """Return the kind of task and the ready task, in the scenes of the last layer that has any."""
     kind = kind_named(task_preset)

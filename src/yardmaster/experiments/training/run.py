@@ -12,7 +12,7 @@ from typing import Any
 
 from yardmaster.errors import YardmasterError
 from yardmaster.experiments.training.about import now, provenance
-from yardmaster.experiments.training.config import Layer, TrainConfig, config_from
+from yardmaster.experiments.training.config import Layer, TrainConfig, completed, config_from
 from yardmaster.experiments.training.curve import write_curve
 from yardmaster.experiments.training.evaluation import Evaluation, evaluation_of
 from yardmaster.experiments.training.folder import (
@@ -225,7 +225,8 @@ class _Training:
         different = _different(self.config.tables(), config)
         if different:  # what an earlier version could not say was as it is by default
             with suppress(YardmasterError):
-                before = config_from([Layer(config, str(self.folder.last))])
+                whole = completed(config, type(self.config.settings))
+                before = config_from([Layer(whole, str(self.folder.last))])
                 different = _different(self.config.tables(), before.tables())
         if different:
             names = ", ".join(f"[{name}]" for name in different)
