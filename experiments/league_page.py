@@ -92,10 +92,14 @@ then no feat, and the best in hindsight is the better rival.
 
 Policies came after the scenes. The recipe of those by PPO (weights of the reward, discount by time,
 waiting by majority) was settled while trial policies were seen on these validation windows; which
-of several trainings is shipped, and everything about searching by evolution, was decided on
-training windows. `slowdown-clairvoyant` is the second of its name that was shipped, found by
-evolution out of the first; this page has seen both. Months and clusters that nobody has looked at
-are the better judges.
+of several trainings is shipped, and all but one thing about searching by evolution, was decided on
+training windows. `slowdown-clairvoyant` and `slowdown-estimate` are the second of their names that
+were shipped, each found by evolution out of the first; this page has seen them all. That the second
+`slowdown-estimate` may let GPUs stand idle for jobs to come (the first could wait only behind a
+blocked job) was decided on training windows, after the first had not won on these. The one thing:
+that some training windows are given gangs nearly as wide as the cluster, after a forerunner had
+lost on a few of these that have such gangs. Months and clusters that nobody has looked at are the
+better judges.
 
 How single learners do in their own tasks is told [elsewhere](results/README.md), and so is
 [choosing among schedulers](results/choosing.md).

@@ -158,3 +158,33 @@ def test_a_search_can_begin_as_a_policy(script: Any, tmp_path: Path):
     assert kept.about["began"] == first.about
     for part, values in first.weights.items():
         np.testing.assert_array_equal(kept.weights[part], values)
+
+
+def test_a_policy_that_is_taken_up_waits_as_it_is_aimed_to(script: Any, tmp_path: Path):
+    """Whoever knows run times and goes for slowdown may wait at will; all else stays."""
+    path = tmp_path / "before.npz"
+    file = script.first_file(script.AIMS["jct-estimate"])
+    assert file.sight["noop"] == "when_blocked"
+    script.write_policy(path, file)
+    for name, noop in (("slowdown-estimate", "always"), ("slowdown-blind", "when_blocked")):
+        asked = argparse.Namespace(begin=[f"{name}={path}"], out=tmp_path, seed=0, generations=120)
+        base = script._taken_up(name, asked).base
+        assert base.sight == file.sight | {"noop": noop}
+        np.testing.assert_array_equal(base.weights["noop"], file.weights["noop"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_widened_jobs_are_short_and_find_room(script: Any, seed: int):
+    """Some short jobs of a stretch ask for whole nodes, a quarter of all or more."""
+    cluster = ym.Cluster.of("12x V100:8")
+    jobs = ym.generate("lognormal", jobs=400, load=1.0, gpus=cluster.gpus, seed=seed)
+    wider = script.widened(jobs, cluster, np.random.default_rng(seed))
+    for column in ("submit_s", "duration_s", "estimate_s"):
+        np.testing.assert_array_equal(getattr(wider, column), getattr(jobs, column))
+    rows = np.flatnonzero(wider.gpus != jobs.gpus)
+    assert 0 < len(rows) <= rows[-1] - rows[0] + 1 <= 0.4 * len(jobs)
+    assert np.all(jobs.estimate_s[rows] <= np.median(jobs.estimate_s))
+    assert np.all(wider.gpus[rows] % 8 == 0)
+    assert np.all((wider.gpus[rows] >= cluster.gpus / 4) & (wider.gpus[rows] <= cluster.gpus))
+    played = ym.simulate(wider, cluster, "fifo+easy")
+    assert np.all(np.isfinite(played.end_s))
