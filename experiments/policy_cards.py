@@ -83,7 +83,7 @@ def card(name: str) -> str:
     policy = read_policy(SHIPPED / f"{name}.npz")
     about = policy.about
     is_found = about["learner"] == "evolution"
-    counted = OBJECTIVES[about["objective"]] if is_found else reward_of(name)
+    counted = weights_of(about) if is_found else reward_of(name)
     weights = ", ".join(f"{term} {weight:g}" for term, weight in counted.items())
     teacher = f"by deciding nearly as `{stages(about)[0].get('teacher')}` does"
     if stages(about)[0]["learner"] == "ppo":
@@ -111,6 +111,11 @@ def card(name: str) -> str:
 def stages(about: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what was done for a policy, one after the other, as its file tells it."""
     return [*(stages(about["began"]) if "began" in about else ()), about]
+
+
+def weights_of(search: dict[str, Any]) -> dict[str, float]:
+    """Return what metrics counted in a search."""
+    return dict(search.get("weights", OBJECTIVES[search["objective"]]))
 
 
 def amount_of(stage: dict[str, Any]) -> str:
@@ -154,16 +159,22 @@ def commands(name: str, about: dict[str, Any]) -> Sequence[str]:
             continue
         if SEARCHED not in lines:
             lines.append(SEARCHED)
-        lines.append(
-            f"python experiments/policy_search.py search {name} --seed {stage['seed']}"
-            f" --generations {stage['asked_generations']}"
-            + (f" --begin {name}={begin}" if begin else "")
-        )
+        lines.append(_searched(name, stage) + (f" --begin {name}={begin}" if begin else ""))
         if stage is not about:
             begin = f"runs/policies/{name}-{number}.npz"
             lines.append(f"mv runs/policies/search/{name}.npz {begin}")
             lines.append(f"rm runs/policies/search/{name}.state.npz")
     return lines
+
+
+def _searched(name: str, stage: dict[str, Any]) -> str:
+    line = (
+        f"python experiments/policy_search.py search {name} --seed {stage['seed']}"
+        f" --generations {stage['asked_generations']}"
+    )
+    usual = OBJECTIVES[stage["objective"]]
+    other = [f"{key}={value:g}" for key, value in weights_of(stage).items() if usual[key] != value]
+    return f"{line} --weigh {' '.join(other)}" if other else line
 
 
 def _trained(name: str, about: dict[str, Any]) -> Sequence[str]:

@@ -283,6 +283,7 @@ class Search:
         base: the network it began with.
         seed: of all chance.
         generations: those that are planned: steps become smaller towards the last.
+        weights: of the logarithms of metrics.
         middle: (weights,) where candidates are drawn around.
         average: (weights,) a running mean of the middle: what is kept, as it owes less to luck.
         first, second: (weights,) moments of steps.
@@ -293,6 +294,7 @@ class Search:
     base: PolicyFile
     seed: int
     generations: int
+    weights: dict[str, float]
     middle: FloatArray = field(init=False)
     average: FloatArray = field(init=False)
     first: FloatArray = field(init=False)
@@ -315,6 +317,7 @@ class Search:
         return {
             "seed": str(self.seed),
             "generations": str(self.generations),
+            "weights": str(self.weights),
             "network": network.hexdigest()[:16],
         }
 
@@ -345,7 +348,7 @@ class Search:
 
     def cost(self, found: FloatArray) -> float:
         """Return what logs × metrics of being behind come to."""
-        weights = np.array([AIMS[self.name].weights.get(name, 0.0) for name in METRICS])
+        weights = np.array([self.weights.get(name, 0.0) for name in METRICS])
         return float(((found + LOSING * np.maximum(found, 0.0)) @ weights).mean())
 
     def file(self, weights: FloatArray, about: dict[str, Any]) -> PolicyFile:
@@ -401,7 +404,8 @@ def _tell(going: Search, recent: FloatArray, seconds: float) -> None:
 def _taken_up(name: str, asked: argparse.Namespace) -> Search:
     begin = dict(word.split("=", 1) for word in asked.begin)
     base = _waiting_as_aimed(name, Path(begin[name])) if name in begin else first_file(AIMS[name])
-    going = Search(name, base, asked.seed, asked.generations)
+    weights = AIMS[name].weights | dict(asked.weigh)
+    going = Search(name, base, asked.seed, asked.generations, weights)
     path = asked.out / f"{name}.state.npz"
     if path.is_file():
         with np.load(path) as state:
@@ -439,6 +443,7 @@ def _keep(going: Search, out: Path) -> None:
         "asked_generations": going.generations,
         "candidates": candidates,
         "objective": going.name.rsplit("-", 1)[0],
+        "weights": going.weights,
         "trained_on": TRAINED_ON,
         "teacher": "saf+easy" if AIMS[going.name].waits_for_blocked else "qssf+skip",
         "seed": going.seed,
@@ -450,6 +455,14 @@ def _keep(going: Search, out: Path) -> None:
     write_policy(out / f"{going.name}.npz", going.file(going.average, about))
 
 
+def weight(word: str) -> tuple[str, float]:
+    """Return a metric and what it counts, out of a word like `jct=1.5`."""
+    metric, _, value = word.partition("=")
+    if metric not in METRICS:
+        raise argparse.ArgumentTypeError(f"{word}: metrics are {', '.join(METRICS)}")
+    return metric, float(value)
+
+
 def main() -> None:
     """Lay windows out, or search for what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -459,6 +472,14 @@ def main() -> None:
     parser.add_argument("--generations", type=int, default=400)
     parser.add_argument("--workers", type=int, default=1, help="processes of each search")
     parser.add_argument("--begin", nargs="*", default=[], metavar="NAME=FILE")
+    parser.add_argument(
+        "--weigh",
+        nargs="*",
+        default=[],
+        type=weight,
+        metavar="METRIC=WEIGHT",
+        help="instead of what the objective says",
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()

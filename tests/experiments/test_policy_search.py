@@ -34,7 +34,8 @@ def script() -> Iterator[Any]:
 
 def begun(script: Any, name: str, seed: int = 0) -> Any:
     """Return a search at its beginning."""
-    return script.Search(name, script.first_file(script.AIMS[name]), seed, generations=120)
+    aim = script.AIMS[name]
+    return script.Search(name, script.first_file(aim), seed, 120, aim.weights)
 
 
 def few(script: Any, teacher: str, windows: int = 3) -> Any:
@@ -103,7 +104,7 @@ def test_a_search_goes_on_where_it_was_left(
     """Stopped and taken up again, it ends with the same bytes as in one go."""
     name, windows = "jct-blind", few(script, "qssf+skip", windows=2)
     monkeypatch.setattr(script, "PAIRS", 2)
-    asked = argparse.Namespace(workers=1, minutes=9.0, begin=[], seed=0, generations=6)
+    asked = argparse.Namespace(workers=1, minutes=9.0, begin=[], weigh=[], seed=0, generations=6)
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         with gzip.open(tmp_path / folder / "blind.pkl.gz", "wb") as file:
@@ -130,15 +131,16 @@ def test_a_search_goes_on_where_it_was_left(
 
 
 def test_a_search_is_not_taken_up_as_another(script: Any, tmp_path: Path):
-    """With another seed, length or beginning it is refused, and the file named."""
+    """With another seed, length, weight or beginning it is refused, and the file named."""
     shipped = FOLDER.parent / "src/yardmaster/schedulers/learned/shipped/jct-blind.npz"
-    asked = {"out": tmp_path, "begin": [], "seed": 0, "generations": 5}
+    asked = {"out": tmp_path, "begin": [], "weigh": [], "seed": 0, "generations": 5}
     script._FIELDS[:] = [script.Field(*few(script, "qssf+skip", windows=1))]
     script._keep(script._taken_up("jct-blind", argparse.Namespace(**asked)), tmp_path)
     assert script._taken_up("jct-blind", argparse.Namespace(**asked)).generation == 0
     for word, change in {
         "seed": {"seed": 1},
         "generations": {"generations": 6},
+        "weights": {"weigh": [script.weight("jct=2")]},
         "network": {"begin": [f"jct-blind={shipped}"]},
     }.items():
         with pytest.raises(SystemExit, match=f"jct-blind.state.npz was begun with another {word}:"):
@@ -149,7 +151,8 @@ def test_a_search_can_begin_as_a_policy(script: Any, tmp_path: Path):
     """Who begins as a policy has its weights and its sight, and says so."""
     shipped = FOLDER.parent / "src/yardmaster/schedulers/learned/shipped/slowdown-clairvoyant.npz"
     name = "slowdown-clairvoyant"
-    asked = argparse.Namespace(out=tmp_path, begin=[f"{name}={shipped}"], seed=0, generations=5)
+    begin = [f"{name}={shipped}"]
+    asked = argparse.Namespace(out=tmp_path, begin=begin, weigh=[], seed=0, generations=5)
     going = script._taken_up(name, asked)
     script._FIELDS[:] = [script.Field(*few(script, "saf+easy", windows=1))]
     script._keep(going, tmp_path)
@@ -167,7 +170,8 @@ def test_a_policy_that_is_taken_up_waits_as_it_is_aimed_to(script: Any, tmp_path
     assert file.sight["noop"] == "when_blocked"
     script.write_policy(path, file)
     for name, noop in (("slowdown-estimate", "always"), ("slowdown-blind", "when_blocked")):
-        asked = argparse.Namespace(begin=[f"{name}={path}"], out=tmp_path, seed=0, generations=120)
+        begin = [f"{name}={path}"]
+        asked = argparse.Namespace(out=tmp_path, begin=begin, weigh=[], seed=0, generations=120)
         base = script._taken_up(name, asked).base
         assert base.sight == file.sight | {"noop": noop}
         np.testing.assert_array_equal(base.weights["noop"], file.weights["noop"])
@@ -188,3 +192,10 @@ def test_widened_jobs_are_short_and_find_room(script: Any, seed: int):
     assert np.all((wider.gpus[rows] >= cluster.gpus / 4) & (wider.gpus[rows] <= cluster.gpus))
     played = ym.simulate(wider, cluster, "fifo+easy")
     assert np.all(np.isfinite(played.end_s))
+
+
+def test_a_weight_is_of_a_metric(script: Any):
+    """A metric that does not exist is refused, and those that do are named."""
+    assert script.weight("jct=1.5") == ("jct", 1.5)
+    with pytest.raises(argparse.ArgumentTypeError, match="wait=1: metrics are bounded_slowdown"):
+        script.weight("wait=1")
