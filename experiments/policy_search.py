@@ -19,6 +19,7 @@ import argparse
 import gzip
 import hashlib
 import multiprocessing
+import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -379,11 +380,13 @@ def search(name: str, asked: argparse.Namespace) -> None:
     with gzip.open(asked.out / f"{name.rsplit('-', 1)[1]}.pkl.gz", "rb") as file:
         _FIELDS[:] = [Field(*one) for one in pickle.load(file)]  # noqa: S301  (made here)
     going, until = _taken_up(name, asked), time.monotonic() + 60 * asked.minutes
-    begun = time.monotonic()
+    begun, asker = time.monotonic(), os.getppid()
     # Players come after the windows are read, and so have them without being sent them.
     with multiprocessing.get_context("fork").Pool(asked.workers) as players:
         recent: list[FloatArray] = []
         while going.generation < asked.generations and time.monotonic() < until:
+            if os.getppid() != asker:  # Killed: the same search begun again would meet this one.
+                break
             recent = [*recent[-9:], going.advance(_FIELDS, players)]
             if going.generation % KEEP_EVERY == 0:
                 _keep(going, asked.out)
