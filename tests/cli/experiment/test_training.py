@@ -36,7 +36,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 
 
 def trained(*failures: tuple[str, str], is_complete: bool = True) -> TrainingsResult:
-    return TrainingsResult(2, 0, failures, is_complete, 1.0, 1.0)
+    return TrainingsResult(2, 0, failures, is_complete, 1.0, 1.0, ("off-mlp-0",))
 
 
 @pytest.fixture
@@ -85,6 +85,7 @@ def test_a_lookahead_prints_and_lists_what_failed(command, asked):
     assert code == 1
     assert "Lookahead and architecture on gpu-optimizer" in out
     assert "  - off-mlp-1: NaN" in error
+    assert "In 1 of 2 trainings nothing was better than the network before its first step" in error
     assert Path("mine/report/lookahead.png").is_file()
     assert asked[0][1].modes == ("off",)
 

@@ -43,6 +43,18 @@ def test_lost_and_failed_trainings(plan, tmp_path: Path):
     assert "1 training of 2 (1 are finished already), 512 steps each: about" in news[-1]
 
 
+def test_trainings_that_came_to_nothing_are_named(plan):
+    """One whose steps are too small to change anything ends with the network it began with."""
+    study = plan(
+        {
+            "still": {"learner": {"learning_rate": 1e-30}},
+            "bad": {"learner": {"learning_rate": 1e38}},
+        }
+    )
+    result = train_all(study, workers=2, is_stopped=never)
+    assert result.untrained == ("still-0",)
+
+
 def test_a_stop_is_no_failure(plan):
     """Nothing is begun once somebody asked to stop."""
     study = plan({"one": {}})

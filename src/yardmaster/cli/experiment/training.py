@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from yardmaster.experiments.trainings.ablation import AblationResult
     from yardmaster.experiments.trainings.running import TrainingsResult
 
+NAMED = 4
+"""Trainings that are named where many are alike."""
+
 
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,7 @@ def ablation(
     if not options.dry_run:
         _leave_if_stopped(result.trainings, folder, is_complete=result.is_complete)
         _tell_ablation(result, options)
+        _tell_untrained(result.trainings)
         _leave_if_failed(result.trainings, runs=result.runs.failures if result.runs else ())
 
 
@@ -188,6 +192,7 @@ def lookahead(
         _leave_if_stopped(result.trainings, folder, is_complete=result.trainings.is_complete)
         if result.has_results:
             _tell_lookahead(folder, options)
+            _tell_untrained(result.trainings)
         _leave_if_failed(result.trainings)
 
 
@@ -220,6 +225,18 @@ def _leave_if_failed(trained: TrainingsResult, runs: Any = ()) -> None:
     if lines:
         complain(f"{len(lines)} failed:\n" + "\n".join(lines))
         sys.exit(1)
+
+
+def _tell_untrained(trained: TrainingsResult) -> None:
+    """Say of which trainings nothing came: what is compared then is the network they began with."""
+    names = trained.untrained
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        remark(
+            f"In {len(names)} of {trained.trainings} trainings nothing was better than the network"
+            f" before its first step ({', '.join(names[:NAMED])}{more}): their rows tell of"
+            " untrained networks. Try more --steps."
+        )
 
 
 def _tell_ablation(result: AblationResult, options: StudyOptions) -> None:

@@ -59,6 +59,11 @@ class Plan:
         """Whether a training has nothing left to do."""
         return status_of(RunFolder(self.path(training))) in ENDED
 
+    def is_untrained(self, training: Training) -> bool:
+        """Whether a finished training was never better than before its first step."""
+        folder = RunFolder(self.path(training))
+        return self.is_finished(training) and read_json(folder.about).get("best_steps") == 0
+
     def steps_done(self, training: Training) -> int:
         """Return the environment steps that a training has behind it, as far as it was noted."""
         folder = RunFolder(self.path(training))

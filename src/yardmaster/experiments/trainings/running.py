@@ -54,6 +54,8 @@ class TrainingsResult:
     """Whether every training was tried to its end: false if somebody asked to stop."""
     seconds: float
     estimate_s: float
+    untrained: tuple[str, ...] = ()
+    """Finished ones that were never better than before their first step."""
 
 
 def estimate(plan: Plan, workers: int, announce: Announce | None = None) -> float:
@@ -132,6 +134,7 @@ def train_all(
         is_complete=not work.left,
         seconds=time.monotonic() - begun,
         estimate_s=estimate_s,
+        untrained=tuple(one.name for one in plan.trainings if plan.is_untrained(one)),
     )
 
 
