@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from yardmaster.live.local.commands import commands_of
 from yardmaster.live.ray.fates import (
     ENDED,
@@ -12,6 +14,7 @@ from yardmaster.live.ray.fates import (
     Fate,
     Journal,
     Outcome,
+    Trial,
 )
 from yardmaster.live.ray.orders import Order
 
@@ -35,6 +38,30 @@ def test_losses_do_not_count_as_the_jobs_own_failures():
     fate.settle(JOB, outcome(ENDED, 3), 20.0)
     assert fate.is_over
     assert fate.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "is_stopped", "code", "left_alone", "withdrawn"),
+    [
+        (True, False, 137, LOST, STOPPED),
+        (True, True, 143, LOST, STOPPED),
+        (True, False, 0, ENDED, ENDED),  # it was done just before
+        (False, True, 143, STOPPED, STOPPED),
+        (False, False, 3, ENDED, ENDED),
+    ],
+)
+def test_what_we_let_go_of_was_stopped_not_lost(is_lost, is_stopped, code, left_alone, withdrawn):
+    """A job killed as its reservation goes away is lost, unless it was we who let go of it."""
+    report = {"is_lost": is_lost, "is_stopped": is_stopped, "exit_code": code,
+              "end_unix_s": 9.0, "start_unix_s": 5.0, "timed_out": False, "slots": [0]}  # fmt: skip
+    order = Order(
+        run="r", run_folder="/run", began_unix_s=0.0, node_folder="", node="n", job="a", attempt=1,
+        gpus=1, command="true", folder="", environment=(), timeout_s=None, grace_s=1.0, version="1",
+    )  # fmt: skip
+    trial = Trial(row=0, order=order, node_id="i", host="h", since_s=0.0)
+    assert trial.outcome(report).fate == left_alone
+    trial.is_withdrawn = True
+    assert trial.outcome(report).fate == withdrawn
 
 
 def test_a_job_that_is_lost_again_and_again_is_given_up():

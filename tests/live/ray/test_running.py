@@ -121,9 +121,11 @@ def test_killed_and_stopped_it_loses_no_job_and_runs_none_twice(live_run, tmp_pa
     again = [one["job"] for one in events(run.folder, "stopped")]
     assert "late" in again
     assert Counter(job for _, job, _ in heard(file, "end")) == Counter(ids)
-    assert Counter(job for _, job, _ in heard(file, "begin")) == Counter(ids + again)
+    begun = Counter(job for _, job, _ in heard(file, "begin"))
+    assert begun.keys() == set(ids)
+    assert begun <= Counter(ids + again)  # one that had just begun may be stopped without a word
     told = Counter((one["job"], one["event"]) for one in lines(run.folder, "job"))
-    assert all(told[job, "ended"] == 1 for job in ids)
+    assert {job: told[job, "ended"] for job in ids} == dict.fromkeys(ids, 1)
     assert {job: told[job, "started"] for job in ids} == {job: 1 + again.count(job) for job in ids}
 
 

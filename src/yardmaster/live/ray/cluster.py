@@ -333,7 +333,7 @@ class RayCluster:
     def _withdraw(self, trial: Trial, why: str) -> None:
         """Let go of a reservation that has not started its job; it is looked at before more."""
         self._access.release(trial.reservation)
-        trial.reservation, trial.detail = None, why
+        trial.reservation, trial.detail, trial.is_withdrawn = None, why, True
         self._wait_for(trial, "unsure", None)
 
     def _look_after(self, trial: Trial, now_s: float) -> None:
@@ -380,7 +380,7 @@ class RayCluster:
             if self._holds_back:
                 trial.reservation.stop.remote()
         elif state == "ended":
-            self._over(trial, self._outcome(report), report.get("left"))
+            self._over(trial, trial.outcome(report), report.get("left"))
         elif is_busy(report):
             busy = self._without_running(NEVER_RAN, report["detail"])
             self._over(trial, busy, [report["detail"]])
@@ -395,7 +395,7 @@ class RayCluster:
         self._note_start(trial, report)
         self._journal.keep_logs(trial.order, report.get("tails", {}))
         if state == "ended":
-            self._over(trial, self._outcome(report))
+            self._over(trial, trial.outcome(report))
         elif state == "refused":
             is_fault = not is_busy(report)
             fate, code = (ENDED, CANNOT_START) if is_fault else (NEVER_RAN, None)
@@ -418,16 +418,6 @@ class RayCluster:
                 fate=LOST, end_unix_s=lost_unix_s, start_unix_s=trial.start_unix_s,
                 exit_code=VANISHED, slots=trial.slots, detail=detail,
             ),
-        )  # fmt: skip
-
-    def _outcome(self, report: dict[str, Any]) -> Outcome:
-        is_lost = report["is_lost"] and report["exit_code"] != 0  # else it was done just before
-        fate = LOST if is_lost else STOPPED if report["is_stopped"] else ENDED
-        return Outcome(
-            fate=fate, end_unix_s=report["end_unix_s"], start_unix_s=report.get("start_unix_s"),
-            exit_code=report["exit_code"], timed_out=report["timed_out"],
-            slots=tuple(report.get("slots", ())),
-            detail="its reservation or node was lost" if fate == LOST else "",
         )  # fmt: skip
 
     def _without_running(self, fate: str, detail: str, code: int | None = None) -> Outcome:

@@ -70,6 +70,26 @@ class Trial:
     start_unix_s: float | None = None
     slots: tuple[int | str, ...] = ()
     detail: str = ""
+    is_withdrawn: bool = False
+    """Whether it was we who let go of its reservation."""
+
+    def outcome(self, report: dict[str, Any]) -> Outcome:
+        """Return how it ended, as its folder says.
+
+        Its node cannot tell why its reservation went away. If we let go before we knew that it had
+        begun, it was stopped, and nothing was lost.
+        """
+        is_lost = report["is_lost"] and report["exit_code"] != 0  # else it was done just before
+        if is_lost:
+            fate = STOPPED if self.is_withdrawn else LOST
+        else:
+            fate = STOPPED if report["is_stopped"] else ENDED
+        return Outcome(
+            fate=fate, end_unix_s=report["end_unix_s"], start_unix_s=report.get("start_unix_s"),
+            exit_code=report["exit_code"], timed_out=report["timed_out"],
+            slots=tuple(report.get("slots", ())),
+            detail="its reservation or node was lost" if fate == LOST else "",
+        )  # fmt: skip
 
     @property
     def has_gpus(self) -> bool:
