@@ -99,7 +99,8 @@ were shipped, each found by evolution out of the first; this page has seen them 
 blocked job) was decided on training windows, after the first had not won on these. The one thing:
 that some training windows are given gangs nearly as wide as the cluster, after a forerunner had
 lost on a few of these that have such gangs. Months and clusters that nobody has looked at are the
-better judges.
+better judges. One such is told of on the cards of both: on NASA-iPSC, where hardly anybody waits,
+they make jobs wait that need not.
 
 How single learners do in their own tasks is told [elsewhere](results/README.md), and so is
 [choosing among schedulers](results/choosing.md).
