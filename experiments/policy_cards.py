@@ -71,10 +71,9 @@ SEARCHED_AGAIN = """\
 HARMS = """\
 - Where hardly anybody waits it can do great harm. On NASA-iPSC, of which nothing was trained on
   ({windows} windows of {jobs} jobs on `pool:128`, told true run times), the mean bounded slowdown
-  is {mine:.2f} where `{rival}` has {theirs:.2f}: it holds wide jobs back, and then
-  these stand in the way of short ones. Compare it on your own log before you use it."""
+  is {mine:.2f} where `{rival}` has {theirs:.2f}. Compare it on your own log before you use it."""
 LONG_JOBS, LONG_SEEDS = 3_000, 8
-IDLE_LOG, IDLE_JOBS = TRACES / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz", 512
+CALM_LOG, CALM_JOBS = TRACES / "swf" / "NASA-iPSC-1993-3.1-cln.swf.gz", 512
 KEEPS_TO = """\
 - It stays near the heuristic it began as, and gains little where that is good already.
 - Nothing bounds how long a job can wait: on a cluster that is always full, watch the longest waits.
@@ -158,17 +157,17 @@ def limits(information: str, name: str, about: dict[str, Any]) -> str:
 
 def _harm(name: str, rival: str) -> str:
     """Say what becomes of a log in which hardly anybody has to wait."""
-    jobs = load_workload(IDLE_LOG)
+    jobs = load_workload(CALM_LOG)
     jobs, cluster = jobs.with_columns(estimate_s=jobs.duration_s), load_cluster("pool:128")
-    firsts = range(0, len(jobs) - IDLE_JOBS + 1, IDLE_JOBS)
-    windows = [jobs.select(np.arange(first, first + IDLE_JOBS)) for first in firsts]
+    firsts = range(0, len(jobs) - CALM_JOBS + 1, CALM_JOBS)
+    windows = [jobs.select(np.arange(first, first + CALM_JOBS)) for first in firsts]
     mine, theirs = (
         np.mean(
             [measured(simulate(one, cluster, who, compile_core="always"))[0] for one in windows]
         )
         for who in (f"policy:{name}", rival)
     )
-    return HARMS.format(windows=len(windows), jobs=IDLE_JOBS, mine=mine, theirs=theirs, rival=rival)
+    return HARMS.format(windows=len(windows), jobs=CALM_JOBS, mine=mine, theirs=theirs, rival=rival)
 
 
 def commands(name: str, about: dict[str, Any]) -> Sequence[str]:
